@@ -1,0 +1,670 @@
+//! The methods of the wire protocol: a closed list, each with its parameters and its answer.
+//!
+//! Owns: `Request` and `Response`, one variant per method, and the parameter types.
+//! Never: how a line is framed (`rpc.rs`), or what a method does.
+
+use camino::Utf8PathBuf;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::documents::{
+    Blame, Cancelled, Collection, DaemonStatus, Exported, Health, Initialized, JournalEntry,
+    LeaseGrant, LeaseList, LeaseReleased, Listing, LogPage, Pinned, Publication, Queue, Receipt,
+    TreeDiff, Verification, WatchEvent, Why, WorkspaceStatus,
+};
+use crate::submission::{EntryKind, OnStale, Submission};
+use crate::version::ProtocolRange;
+use crate::{
+    Code, Diagnostic, LeaseId, LogicalPath, NamePolicy, Refusal, Revision, Seq, Sha256,
+    SubmissionId, WorkspaceId,
+};
+
+macro_rules! methods {
+    ($($(#[$doc:meta])* $variant:ident, $method:literal, $params:ty => $reply:ty;)*) => {
+        /// A request, by method.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Request { $($(#[$doc])* $variant($params),)* }
+
+        /// The answer to a request of the same name.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Response { $($(#[$doc])* $variant($reply),)* }
+
+        impl Request {
+            /// All method names, in the order of the documents.
+            pub const METHODS: &'static [&'static str] = &[$($method),*];
+
+            /// The method name.
+            pub const fn method(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $method),* }
+            }
+
+            /// Reads the parameters of `method`.
+            pub fn parse(method: &str, params: Option<&RawValue>) -> Result<Self, Refusal> {
+                let text = params.map_or("{}", RawValue::get);
+                match method {
+                    $($method => serde_json::from_str::<$params>(text)
+                        .map(Self::$variant)
+                        .map_err(|error| malformed(method, &error)),)*
+                    _ => Err(Diagnostic::new(
+                        Code::InvalidRequest,
+                        format!("there is no method `{}`", method.chars().take(60).collect::<String>()),
+                    ).into()),
+                }
+            }
+
+            /// The parameters as JSON.
+            pub fn params(&self) -> Result<Box<RawValue>, serde_json::Error> {
+                match self { $(Self::$variant(params) => serde_json::value::to_raw_value(params),)* }
+            }
+
+            /// Reads the answer to this request.
+            pub fn parse_reply(&self, result: &RawValue) -> Result<Response, serde_json::Error> {
+                match self {
+                    $(Self::$variant(_) => serde_json::from_str::<$reply>(result.get()).map(Response::$variant),)*
+                }
+            }
+        }
+
+        impl Response {
+            /// The answer as JSON.
+            pub fn result(&self) -> Result<Box<RawValue>, serde_json::Error> {
+                match self { $(Self::$variant(reply) => serde_json::value::to_raw_value(reply),)* }
+            }
+        }
+
+        $(impl Method for $params {
+            type Reply = $reply;
+
+            fn request(self) -> Request {
+                Request::$variant(self)
+            }
+
+            fn reply(response: Response) -> Option<$reply> {
+                match response {
+                    Response::$variant(reply) => Some(reply),
+                    _ => None,
+                }
+            }
+        })*
+    };
+}
+
+/// Parameters that know their request and their answer: `client.call(params)` is typed by this.
+pub trait Method: Sized {
+    /// The answer.
+    type Reply;
+
+    /// The request.
+    fn request(self) -> Request;
+
+    /// The answer inside a response; `None` when the response is of another method.
+    fn reply(response: Response) -> Option<Self::Reply>;
+}
+
+fn malformed(method: &str, error: &serde_json::Error) -> Refusal {
+    // A submission that cannot be read is the author's fault, whatever it came in.
+    let code = if method == "publish" {
+        Code::InvalidSubmission
+    } else {
+        Code::InvalidRequest
+    };
+    Diagnostic::new(
+        code,
+        format!("the parameters of `{method}` cannot be read: {error}"),
+    )
+    .into()
+}
+
+methods! {
+    /// First request of a connection: agrees on a version and names the workspace.
+    Hello, "hello", Hello => Welcome;
+    /// What the daemon is doing.
+    DaemonStatus, "daemon.status", DaemonStatusParams => DaemonStatus;
+    /// Asks the daemon to finish what runs and leave.
+    DaemonStop, "daemon.stop", DaemonStop => DaemonStatus;
+    /// Imports a directory as publication 1. Sends `progress` notices.
+    Init, "init", Init => Initialized;
+    /// The state of the workspace.
+    Status, "status", StatusParams => WorkspaceStatus;
+    /// Turns a revision argument into a publication.
+    Resolve, "resolve", Resolve => Resolved;
+    /// The publications, newest first.
+    Log, "log", Log => LogPage;
+    /// One publication.
+    Show, "show", Show => Publication;
+    /// What differs between two generations.
+    Diff, "diff", Diff => TreeDiff;
+    /// The paths of a generation.
+    List, "ls", List => Listing;
+    /// A piece of the content of a path.
+    Content, "content", Content => ContentChunk;
+    /// Where the lines of a file come from.
+    Blame, "blame", BlameParams => Blame;
+    /// Sends content ahead of a submission of the same connection.
+    BlobPut, "blob.put", BlobPut => BlobReceived;
+    /// Publishes a submission. Sends `queued` notices while it waits.
+    Publish, "publish", Publish => Receipt;
+    /// Makes the tree equal to a directory.
+    PublishDirectory, "publish.directory", PublishDirectory => Receipt;
+    /// Publishes old content again.
+    Rollback, "rollback", Rollback => Receipt;
+    /// Takes one publication out of the middle.
+    Revert, "revert", Revert => Receipt;
+    /// Reverts the newest publication.
+    Undo, "undo", Undo => Receipt;
+    /// What waits and runs.
+    Queue, "queue", QueueParams => Queue;
+    /// Takes a waiting submission back.
+    Cancel, "cancel", Cancel => Cancelled;
+    /// Holds a generation.
+    LeaseAcquire, "lease.acquire", LeaseAcquire => LeaseGrant;
+    /// Prolongs a detached lease.
+    LeaseRenew, "lease.renew", LeaseRenew => LeaseGrant;
+    /// Ends a lease.
+    LeaseRelease, "lease.release", LeaseRelease => LeaseReleased;
+    /// The leases.
+    LeaseList, "lease.list", LeaseListParams => LeaseList;
+    /// Subscribes to publications: the answer says where the stream starts, `event` notices follow.
+    Watch, "watch", Watch => WatchEvent;
+    /// Keeps the content and tree of a generation from being collected.
+    Pin, "pin", Pin => Pinned;
+    /// Takes a pin away.
+    Unpin, "unpin", Unpin => Pinned;
+    /// Removes trees that nobody needs.
+    Collect, "gc", Collect => Collection;
+    /// Why a tree is kept.
+    Why, "why", WhyParams => Why;
+    /// Checks the store and the trees against their digests.
+    Verify, "verify", Verify => Verification;
+    /// Checks the environment and the workspace.
+    Doctor, "doctor", Doctor => Health;
+    /// Entries of the journal.
+    Journal, "journal", Journal => JournalPage;
+    /// The newest entry of the journal.
+    JournalHead, "journal.head", JournalHead => JournalEntry;
+    /// Writes a writable copy of a generation.
+    Export, "export", Export => Exported;
+}
+
+macro_rules! params {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {
+        $($(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        pub struct $name { $($(#[$field_doc])* pub $field: $type,)* })*
+    };
+}
+
+params! {
+    /// Parameters of `hello`.
+    Hello {
+        /// The versions the client speaks.
+        protocol: ProtocolRange,
+        /// The client's name and build version, for the log.
+        client: String,
+        /// The directory of the workspace the connection is about: it holds `.semaprax-workspace`.
+        /// Without it only `daemon.*` and `init` are possible.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        workspace: Option<Utf8PathBuf>,
+    }
+
+    /// Parameters of `daemon.status`.
+    DaemonStatusParams {}
+
+    /// Parameters of `daemon.stop`.
+    DaemonStop {
+        /// Only when no other client is connected and nothing runs; otherwise `workspace-locked`.
+        #[serde(default)]
+        if_idle: bool,
+    }
+
+    /// Parameters of `init`.
+    Init {
+        /// The directory, absolute.
+        directory: Utf8PathBuf,
+        /// The name policy; without it the strictest that no imported name offends.
+        #[serde(default)]
+        names: Option<NamePolicy>,
+        /// Whether a file system that is known to break promises is accepted.
+        #[serde(default)]
+        force: bool,
+        /// Whether other users may read the state directory.
+        #[serde(default)]
+        shared: bool,
+        /// The author of publication 1.
+        #[serde(default)]
+        author: String,
+        /// The message of publication 1; a default when empty.
+        #[serde(default)]
+        message: String,
+    }
+
+    /// Parameters of `status`.
+    StatusParams {
+        /// Whether to compare the directory with ACTIVE.
+        #[serde(default)]
+        drift: bool,
+        /// Whether to tell the limits.
+        #[serde(default)]
+        limits: bool,
+    }
+
+    /// Parameters of `resolve`.
+    Resolve {
+        /// A revision argument: hex, `@`, `@N`, `@-N`.
+        revision: String,
+    }
+
+    /// Answer of `resolve`.
+    Resolved {
+        /// The publication number.
+        seq: Seq,
+        /// The whole revision.
+        revision: Revision,
+    }
+
+    /// Parameters of `log`.
+    Log {
+        /// At most this many entries.
+        #[serde(default)]
+        limit: Option<u64>,
+        /// Only publications before this number.
+        #[serde(default)]
+        before: Option<Seq>,
+        /// Only publications that changed this path, or a path below it.
+        #[serde(default)]
+        path: Option<String>,
+        /// Only publications by this author.
+        #[serde(default)]
+        author: Option<String>,
+    }
+
+    /// Parameters of `show`.
+    Show {
+        /// A revision argument.
+        revision: String,
+    }
+
+    /// Parameters of `diff`.
+    Diff {
+        /// The old side, a revision argument.
+        from: String,
+        /// The new side; `@` without it.
+        #[serde(default)]
+        to: Option<String>,
+    }
+
+    /// Parameters of `ls`.
+    List {
+        /// A revision argument; `@` without it.
+        #[serde(default)]
+        revision: Option<String>,
+        /// Only this path, or what lies below it.
+        #[serde(default)]
+        prefix: Option<String>,
+        /// Only paths after this one.
+        #[serde(default)]
+        after: Option<LogicalPath>,
+        /// At most this many.
+        #[serde(default)]
+        limit: Option<u64>,
+    }
+
+    /// Parameters of `content`.
+    Content {
+        /// A revision argument; `@` without it.
+        #[serde(default)]
+        revision: Option<String>,
+        /// The path.
+        path: String,
+        /// Where to start, in bytes.
+        #[serde(default)]
+        offset: u64,
+        /// At most this many bytes; a chunk without it.
+        #[serde(default)]
+        length: Option<u64>,
+    }
+
+    /// Answer of `content`.
+    ContentChunk {
+        /// The generation.
+        revision: Revision,
+        /// What the path is.
+        kind: EntryKind,
+        /// Bytes of the whole content.
+        bytes: u64,
+        /// SHA-256 of the whole content.
+        sha256: Sha256,
+        /// Where this piece starts.
+        offset: u64,
+        /// The piece, in standard base64.
+        data: String,
+    }
+
+    /// Parameters of `blame`.
+    BlameParams {
+        /// The path.
+        path: String,
+        /// A revision argument; `@` without it.
+        #[serde(default)]
+        revision: Option<String>,
+    }
+
+    /// Parameters of `blob.put`.
+    BlobPut {
+        /// SHA-256 of the whole content: its name.
+        sha256: Sha256,
+        /// Bytes of the whole content.
+        bytes: u64,
+        /// Where this piece starts: pieces come in order.
+        offset: u64,
+        /// The piece, in standard base64, at most 1 MiB before it.
+        data: String,
+    }
+
+    /// Answer of `blob.put`.
+    BlobReceived {
+        /// The name.
+        sha256: Sha256,
+        /// Bytes received so far.
+        received: u64,
+        /// Whether the content is whole and its digest right.
+        complete: bool,
+    }
+
+    /// How a publishing request is to be carried out.
+    PublishOptions {
+        /// Everything but the publication.
+        #[serde(default)]
+        dry_run: bool,
+        /// Whether the submission stays when its client goes away.
+        #[serde(default)]
+        detach: bool,
+        /// How long it may wait for its decision, in milliseconds.
+        #[serde(default)]
+        deadline_ms: Option<u64>,
+    }
+
+    /// Parameters of `publish`.
+    Publish {
+        /// The submission.
+        submission: Submission,
+        /// How to carry it out.
+        #[serde(default)]
+        options: PublishOptions,
+    }
+
+    /// What the publishing requests without changes of their own say about themselves.
+    Attribution {
+        /// The name of this submission.
+        #[serde(default)]
+        id: Option<SubmissionId>,
+        /// Who.
+        #[serde(default)]
+        author: String,
+        /// What and why; a default when empty.
+        #[serde(default)]
+        message: String,
+    }
+
+    /// Parameters of `publish.directory`.
+    PublishDirectory {
+        /// The directory, absolute.
+        directory: Utf8PathBuf,
+        /// The base; without it the one that `export` marked the directory with.
+        #[serde(default)]
+        base: Option<String>,
+        /// What to do when ACTIVE is no longer the base.
+        #[serde(default)]
+        on_stale: OnStale,
+        /// Who and why.
+        #[serde(default)]
+        attribution: Attribution,
+        /// How to carry it out.
+        #[serde(default)]
+        options: PublishOptions,
+    }
+
+    /// Parameters of `rollback`.
+    Rollback {
+        /// The revision whose content is published again.
+        revision: String,
+        /// Who and why.
+        #[serde(default)]
+        attribution: Attribution,
+        /// How to carry it out.
+        #[serde(default)]
+        options: PublishOptions,
+    }
+
+    /// Parameters of `revert`.
+    Revert {
+        /// The publication to take out.
+        seq: Seq,
+        /// Who and why.
+        #[serde(default)]
+        attribution: Attribution,
+        /// How to carry it out.
+        #[serde(default)]
+        options: PublishOptions,
+    }
+
+    /// Parameters of `undo`.
+    Undo {
+        /// Who and why.
+        #[serde(default)]
+        attribution: Attribution,
+        /// How to carry it out.
+        #[serde(default)]
+        options: PublishOptions,
+    }
+
+    /// Parameters of `queue`.
+    QueueParams {}
+
+    /// Parameters of `cancel`.
+    Cancel {
+        /// The submission.
+        submission: SubmissionId,
+    }
+
+    /// Parameters of `lease.acquire`.
+    LeaseAcquire {
+        /// A revision argument; `@` without it.
+        #[serde(default)]
+        revision: Option<String>,
+        /// How long it lasts, in milliseconds: a detached lease. Without it the lease ends with
+        /// the connection.
+        #[serde(default)]
+        ttl_ms: Option<u64>,
+        /// Who, for people.
+        #[serde(default)]
+        owner: String,
+    }
+
+    /// Parameters of `lease.renew`.
+    LeaseRenew {
+        /// The lease.
+        lease: LeaseId,
+        /// How long it lasts from now, in milliseconds; as long as first asked for without it.
+        #[serde(default)]
+        ttl_ms: Option<u64>,
+    }
+
+    /// Parameters of `lease.release`.
+    LeaseRelease {
+        /// The lease.
+        lease: LeaseId,
+    }
+
+    /// Parameters of `lease.list`.
+    LeaseListParams {}
+
+    /// Parameters of `watch`.
+    Watch {
+        /// Where to go on from: `SEQ` or `SEQ:RECORD`; from ACTIVE without it.
+        #[serde(default)]
+        since: Option<String>,
+    }
+
+    /// Parameters of `pin`.
+    Pin {
+        /// A revision argument.
+        revision: String,
+        /// Why, for people.
+        #[serde(default)]
+        reason: String,
+    }
+
+    /// Parameters of `unpin`.
+    Unpin {
+        /// A revision argument.
+        revision: String,
+    }
+
+    /// Parameters of `gc`.
+    Collect {
+        /// Only tell what would be removed.
+        #[serde(default)]
+        dry_run: bool,
+        /// Trees younger than this are kept, in milliseconds; the configured age without it.
+        #[serde(default)]
+        min_age_ms: Option<u64>,
+        /// How many of the newest trees are kept; the configured number without it.
+        #[serde(default)]
+        keep: Option<u64>,
+    }
+
+    /// Parameters of `why`.
+    WhyParams {
+        /// A revision argument.
+        revision: String,
+    }
+
+    /// Parameters of `verify`.
+    Verify {
+        /// Whether to read and digest every blob and every file, not only records and names.
+        #[serde(default)]
+        deep: bool,
+        /// Whether to put right what can be.
+        #[serde(default)]
+        repair: bool,
+    }
+
+    /// Parameters of `doctor`.
+    Doctor {
+        /// A directory to look at; for a directory that is no workspace (yet).
+        #[serde(default)]
+        directory: Option<Utf8PathBuf>,
+    }
+
+    /// Parameters of `journal`.
+    Journal {
+        /// Only entries after this number.
+        #[serde(default)]
+        since: u64,
+        /// At most this many.
+        #[serde(default)]
+        limit: Option<u64>,
+        /// Wait until there is an entry, at most this long, in milliseconds.
+        #[serde(default)]
+        wait_ms: Option<u64>,
+    }
+
+    /// Answer of `journal`.
+    JournalPage {
+        /// The entries, oldest first.
+        entries: Vec<JournalEntry>,
+        /// Whether there are more after the last one.
+        more: bool,
+    }
+
+    /// Parameters of `journal.head`.
+    JournalHead {}
+
+    /// Parameters of `export`.
+    Export {
+        /// A revision argument; `@` without it.
+        #[serde(default)]
+        revision: Option<String>,
+        /// The directory to make, absolute; it must not exist or be empty.
+        directory: Utf8PathBuf,
+    }
+
+    /// Answer of `hello`.
+    Welcome {
+        /// The version both sides speak from here on.
+        protocol: u32,
+        /// The daemon's process.
+        pid: u32,
+        /// The daemon's build version.
+        version: String,
+        /// The identity of the workspace, where one was named.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        workspace: Option<WorkspaceId>,
+        /// The longest line, in bytes.
+        line_bytes: u64,
+    }
+}
+
+#[expect(
+    clippy::derivable_impls,
+    reason = "written out beside the macro that makes the types"
+)]
+impl Default for PublishOptions {
+    fn default() -> Self {
+        Self {
+            dry_run: false,
+            detach: false,
+            deadline_ms: None,
+        }
+    }
+}
+
+impl Default for Attribution {
+    fn default() -> Self {
+        Self {
+            id: None,
+            author: String::new(),
+            message: String::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_method_parses_or_says_why() {
+        for method in Request::METHODS {
+            match Request::parse(method, None) {
+                Ok(request) => assert_eq!(request.method(), *method),
+                Err(refusal) => assert!(
+                    refusal.diagnostics[0].message.contains("missing field"),
+                    "{method}: {refusal}"
+                ),
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_methods_and_fields_are_refused() {
+        let check = |method: &str, params: &str, code: Code| {
+            let raw = serde_json::value::RawValue::from_string(params.to_owned()).unwrap();
+            assert_eq!(
+                Request::parse(method, Some(&raw)).unwrap_err().code(),
+                code,
+                "{method}"
+            );
+        };
+        check("nothing", "{}", Code::InvalidRequest);
+        check("status", r#"{"colour":1}"#, Code::InvalidRequest);
+        check(
+            "publish",
+            r#"{"submission":{"changes":[],"x":1}}"#,
+            Code::InvalidSubmission,
+        );
+        check("show", "{}", Code::InvalidRequest);
+    }
+}
