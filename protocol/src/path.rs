@@ -145,6 +145,11 @@ impl LogicalPath {
         fold(&self.0)
     }
 
+    /// [`LogicalPath::folded`] of one segment.
+    pub fn fold_segment(segment: &str) -> String {
+        fold(segment)
+    }
+
     /// Checks the spelling under `policy`.
     pub fn check(&self, policy: NamePolicy) -> Result<(), PathRefusal> {
         match policy {
@@ -155,15 +160,8 @@ impl LogicalPath {
 }
 
 /// Simple case folding of a name, as `portable` compares names.
-pub(crate) fn fold(name: &str) -> String {
+fn fold(name: &str) -> String {
     unicase::UniCase::new(name).to_folded_case()
-}
-
-impl LogicalPath {
-    /// [`LogicalPath::folded`] of one segment.
-    pub fn fold_segment(segment: &str) -> String {
-        fold(segment)
-    }
 }
 
 impl FromStr for LogicalPath {
@@ -318,6 +316,7 @@ impl JsonSchema for LogicalPath {
 
 #[cfg(test)]
 mod tests {
+    use super::NamePolicy::{Native, Portable};
     use super::*;
     use proptest::prelude::*;
 
@@ -329,7 +328,6 @@ mod tests {
                 .and_then(|path| path.check(policy));
             assert_eq!(got, expect, "{text:?} under {policy}");
         };
-        use NamePolicy::{Native, Portable};
         check("src/a.rs", Portable, Ok(()));
         check(".hidden/x", Portable, Ok(()));
         check("...", Native, Ok(()));

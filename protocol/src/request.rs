@@ -186,16 +186,18 @@ methods! {
     Export, "export", Export => Exported;
 }
 
-macro_rules! params {
-    ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {
+macro_rules! fields {
+    ($attribute:meta; $($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {
         $($(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        #[$attribute]
         pub struct $name { $($(#[$field_doc])* pub $field: $type,)* })*
     };
 }
 
-params! {
+fields! {
+    serde(rename_all = "camelCase", deny_unknown_fields);
+
     /// Parameters of `hello`.
     Hello {
         /// The versions the client speaks.
@@ -253,14 +255,6 @@ params! {
     Resolve {
         /// A revision argument: hex, `@`, `@N`, `@-N`.
         revision: String,
-    }
-
-    /// Answer of `resolve`.
-    Resolved {
-        /// The publication number.
-        seq: Seq,
-        /// The whole revision.
-        revision: Revision,
     }
 
     /// Parameters of `log`.
@@ -325,22 +319,6 @@ params! {
         length: Option<u64>,
     }
 
-    /// Answer of `content`.
-    ContentChunk {
-        /// The generation.
-        revision: Revision,
-        /// What the path is.
-        kind: EntryKind,
-        /// Bytes of the whole content.
-        bytes: u64,
-        /// SHA-256 of the whole content.
-        sha256: Sha256,
-        /// Where this piece starts.
-        offset: u64,
-        /// The piece, in standard base64.
-        data: String,
-    }
-
     /// Parameters of `blame`.
     BlameParams {
         /// The path.
@@ -362,17 +340,8 @@ params! {
         data: String,
     }
 
-    /// Answer of `blob.put`.
-    BlobReceived {
-        /// The name.
-        sha256: Sha256,
-        /// Bytes received so far.
-        received: u64,
-        /// Whether the content is whole and its digest right.
-        complete: bool,
-    }
-
     /// How a publishing request is to be carried out.
+    #[derive(Default)]
     PublishOptions {
         /// Everything but the publication.
         #[serde(default)]
@@ -395,6 +364,7 @@ params! {
     }
 
     /// What the publishing requests without changes of their own say about themselves.
+    #[derive(Default)]
     Attribution {
         /// The name of this submission.
         #[serde(default)]
@@ -571,14 +541,6 @@ params! {
         wait_ms: Option<u64>,
     }
 
-    /// Answer of `journal`.
-    JournalPage {
-        /// The entries, oldest first.
-        entries: Vec<JournalEntry>,
-        /// Whether there are more after the last one.
-        more: bool,
-    }
-
     /// Parameters of `journal.head`.
     JournalHead {}
 
@@ -589,6 +551,53 @@ params! {
         revision: Option<String>,
         /// The directory to make, absolute; it must not exist or be empty.
         directory: Utf8PathBuf,
+    }
+}
+
+// An answer may gain fields: an older client passes over what it does not know.
+fields! {
+    serde(rename_all = "camelCase");
+
+    /// Answer of `resolve`.
+    Resolved {
+        /// The publication number.
+        seq: Seq,
+        /// The whole revision.
+        revision: Revision,
+    }
+
+    /// Answer of `content`.
+    ContentChunk {
+        /// The generation.
+        revision: Revision,
+        /// What the path is.
+        kind: EntryKind,
+        /// Bytes of the whole content.
+        bytes: u64,
+        /// SHA-256 of the whole content.
+        sha256: Sha256,
+        /// Where this piece starts.
+        offset: u64,
+        /// The piece, in standard base64.
+        data: String,
+    }
+
+    /// Answer of `blob.put`.
+    BlobReceived {
+        /// The name.
+        sha256: Sha256,
+        /// Bytes received so far.
+        received: u64,
+        /// Whether the content is whole and its digest right.
+        complete: bool,
+    }
+
+    /// Answer of `journal`.
+    JournalPage {
+        /// The entries, oldest first.
+        entries: Vec<JournalEntry>,
+        /// Whether there are more after the last one.
+        more: bool,
     }
 
     /// Answer of `hello`.
@@ -604,30 +613,6 @@ params! {
         workspace: Option<WorkspaceId>,
         /// The longest line, in bytes.
         line_bytes: u64,
-    }
-}
-
-#[expect(
-    clippy::derivable_impls,
-    reason = "written out beside the macro that makes the types"
-)]
-impl Default for PublishOptions {
-    fn default() -> Self {
-        Self {
-            dry_run: false,
-            detach: false,
-            deadline_ms: None,
-        }
-    }
-}
-
-impl Default for Attribution {
-    fn default() -> Self {
-        Self {
-            id: None,
-            author: String::new(),
-            message: String::new(),
-        }
     }
 }
 

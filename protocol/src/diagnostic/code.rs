@@ -179,7 +179,7 @@ codes! {
     "A defect in Semaprax: the request failed, nothing else was touched.",
     Some("please report it with the daemon's log");
     Usage, "usage", Rejected,
-    "The command line cannot be understood.",
+    "The command line cannot be understood: an unknown command or flag, a missing or malformed value. Nothing was done.",
     Some("`semaprax help` lists the commands");
 }
 
