@@ -1,0 +1,1 @@
+//! Who pins which revision; time is an argument.

@@ -1,0 +1,1 @@
+//! Sockets and threads: the only home of tokio and interprocess.
