@@ -58,13 +58,23 @@ pub struct Workspace {}
 pub struct Writer {}
 
 /// Opens a workspace: takes LOCK (retrying for a second), recovers, makes ACTIVE durable.
-pub fn open(_world: &World, _root: &Utf8Path, _holder: &Holder, _config: &Config) -> Result<(Arc<Workspace>, Writer), Refusal> {
+pub fn open(
+    _world: &World,
+    _root: &Utf8Path,
+    _holder: &Holder,
+    _config: &Config,
+) -> Result<(Arc<Workspace>, Writer), Refusal> {
     todo!()
 }
 
 /// Imports `params.directory` as publication 1 of a new workspace. `progress(done, total)` is called
 /// now and then; when it answers `false` the import is abandoned and nothing of it stays.
-pub fn initialize(_world: &World, _params: &Init, _config: &Config, _progress: &mut dyn FnMut(u64, Option<u64>) -> bool) -> Result<Initialized, Refusal> {
+pub fn initialize(
+    _world: &World,
+    _params: &Init,
+    _config: &Config,
+    _progress: &mut dyn FnMut(u64, Option<u64>) -> bool,
+) -> Result<Initialized, Refusal> {
     todo!()
 }
 
@@ -140,7 +150,12 @@ impl Writer {
 
     /// Records a refusal that was decided before the writer saw the submission (queue full, deadline,
     /// cancelled).
-    pub fn record_refusal(&mut self, _submission: SubmissionId, _request: &Request, _refusal: &Refusal) {
+    pub fn record_refusal(
+        &mut self,
+        _submission: SubmissionId,
+        _request: &Request,
+        _refusal: &Refusal,
+    ) {
         todo!()
     }
 

@@ -38,6 +38,38 @@ pub struct Metadata {
     pub allocated: u64,
 }
 
+/// What kind of file system a path lies on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Filesystem {
+    /// The magic number of statfs.
+    pub magic: u32,
+}
+
+impl Filesystem {
+    /// The name people use for it; `None` for one this list does not have.
+    pub fn name(self) -> Option<&'static str> {
+        Some(match self.magic {
+            0xEF53 => "ext4",
+            0x9123_683E => "btrfs",
+            0x5846_5342 => "xfs",
+            0x0102_1994 => "tmpfs",
+            0x794C_7630 => "overlay",
+            0x2FC1_2FC1 => "zfs",
+            0xF2F5_2010 => "f2fs",
+            0x6969 => "nfs",
+            0x517B | 0xFF53_4D42 | 0xFE53_4D42 => "smb",
+            0x0102_1997 => "9p",
+            0x6573_5546 => "fuse",
+            _ => return None,
+        })
+    }
+
+    /// Whether it is known to break locks, renames or durability.
+    pub fn is_refused(self) -> bool {
+        matches!(self.name(), Some("nfs" | "smb" | "9p"))
+    }
+}
+
 /// A kernel lock; ends when dropped or when the process ends.
 pub trait FileLock: Send + Sync + std::fmt::Debug {
     /// Device and inode of the locked file.
@@ -96,6 +128,8 @@ pub trait Disk: Send + Sync {
         exclusive: bool,
         create: bool,
     ) -> WorldResult<Option<Box<dyn FileLock>>>;
+    /// What kind of file system `path` lies on.
+    fn filesystem(&self, path: &Utf8Path) -> WorldResult<Filesystem>;
     /// Free bytes and free inodes of the file system at `path`.
     fn free_space(&self, path: &Utf8Path) -> WorldResult<(u64, u64)>;
 }

@@ -23,7 +23,11 @@ pub type WorldResult<T> = Result<T, WorldError>;
 impl WorldError {
     /// Names the operation and the path of an error of the system.
     pub fn new(operation: &'static str, path: &Utf8Path, source: io::Error) -> Self {
-        Self { operation, path: path.to_owned(), source }
+        Self {
+            operation,
+            path: path.to_owned(),
+            source,
+        }
     }
 
     /// The kind of the system's error.
@@ -45,6 +49,8 @@ impl WorldError {
 impl From<WorldError> for Refusal {
     fn from(error: WorldError) -> Self {
         let code = error.code();
-        Diagnostic::new(code, error.to_string()).at(error.path.as_str()).into()
+        Diagnostic::new(code, error.to_string())
+            .at(error.path.as_str())
+            .into()
     }
 }

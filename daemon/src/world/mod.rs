@@ -8,8 +8,9 @@ mod disk;
 mod error;
 mod real;
 
-pub use disk::{Disk, EntryType, FileLock, Metadata, OpenedFile};
+pub use disk::{Disk, EntryType, FileLock, Filesystem, Metadata, OpenedFile};
 pub use error::{WorldError, WorldResult};
+pub use real::RealWorld;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,9 @@ pub trait Clock: Send + Sync {
 
     /// Time since boot, sleep included: never steps back while the machine runs.
     fn since_boot(&self) -> Duration;
+
+    /// Waits this long: for the few places where another process has to be given time.
+    fn pause(&self, time: Duration);
 
     /// Which boot this is; `None` where the system does not tell.
     fn boot_id(&self) -> Option<String>;
@@ -48,7 +52,12 @@ pub struct World {
 impl World {
     /// The machine this runs on.
     pub fn real() -> Self {
-        todo!()
+        let real = Arc::new(RealWorld);
+        Self {
+            disk: real.clone(),
+            clock: real.clone(),
+            entropy: real,
+        }
     }
 }
 

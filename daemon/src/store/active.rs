@@ -1,0 +1,137 @@
+//! The pointer: the one commit point of the whole system.
+//!
+//! Owns: the file ACTIVE, its canonical line, and the three steps that replace it: the next content
+//! synced, one rename, the directory synced.
+//!
+//! Keeps invariants 1 and 2.
+
+use semaprax_protocol::{RecordDigest, Revision, Seq};
+use serde::{Deserialize, Serialize};
+
+use super::{Layout, StoreError, StoreResult};
+use crate::world::{World, WorldError};
+
+const SCHEMA: &str = "semaprax.active/1";
+
+/// What ACTIVE says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Active {
+    /// The publication number.
+    pub seq: Seq,
+    /// The generation.
+    pub revision: Revision,
+    /// The digest of its record.
+    pub record: RecordDigest,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    schema: String,
+    seq: Seq,
+    revision: Revision,
+    record: RecordDigest,
+}
+
+/// How replacing the pointer ended when it did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum SwitchError {
+    /// The pointer is what it was.
+    #[error(transparent)]
+    NotSwitched(WorldError),
+    /// The pointer is the new one, but the disk did not confirm that it stays.
+    #[error(transparent)]
+    InDoubt(WorldError),
+}
+
+impl Active {
+    /// The canonical bytes: one JSON line.
+    pub fn encode(&self) -> StoreResult<Vec<u8>> {
+        let line = Line {
+            schema: SCHEMA.to_owned(),
+            seq: self.seq,
+            revision: self.revision,
+            record: self.record,
+        };
+        let mut bytes = serde_json::to_vec(&line)
+            .map_err(|error| StoreError::damaged(format!("ACTIVE cannot be written: {error}")))?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+
+    /// Reads the bytes of ACTIVE.
+    pub fn decode(bytes: &[u8]) -> StoreResult<Self> {
+        let line: Line = serde_json::from_slice(bytes)
+            .map_err(|error| StoreError::damaged(format!("ACTIVE cannot be read: {error}")))?;
+        if line.schema != SCHEMA {
+            return Err(StoreError::damaged(format!(
+                "ACTIVE has the schema `{}`",
+                line.schema
+            )));
+        }
+        Ok(Self {
+            seq: line.seq,
+            revision: line.revision,
+            record: line.record,
+        })
+    }
+}
+
+/// Reads the pointer; `None` when there is none.
+pub fn read(world: &World, layout: &Layout) -> StoreResult<Option<Active>> {
+    match world.disk.read(&layout.active()) {
+        Ok(bytes) => Active::decode(&bytes).map(Some),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Replaces the pointer. The rename is the commit point: before it nothing happened, after it the
+/// generation is published.
+pub fn switch(world: &World, layout: &Layout, bytes: &[u8]) -> Result<(), SwitchError> {
+    let disk = &world.disk;
+    let (next, active) = (layout.active_next(), layout.active());
+    let prepare = || {
+        if disk.metadata(&next)?.is_some() {
+            disk.remove_file(&next)?;
+        }
+        disk.create(&next, bytes, 0o644)?;
+        // Makes the content durable before the name can be.
+        disk.sync_file(&next)?;
+        disk.rename(&next, &active)
+    };
+    prepare().map_err(SwitchError::NotSwitched)?;
+    // Makes the name durable; until then a power cut may bring the old one back.
+    disk.sync_directory(layout.state())
+        .map_err(SwitchError::InDoubt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_is_canonical_and_strict() {
+        let active = Active {
+            seq: Seq::FIRST,
+            revision: Revision::from_bytes([1; 32]),
+            record: RecordDigest::from_bytes([2; 32]),
+        };
+        let bytes = active.encode().unwrap();
+        let expect = format!(
+            "{{\"schema\":\"semaprax.active/1\",\"seq\":1,\"revision\":\"{}\",\"record\":\"{}\"}}\n",
+            "01".repeat(32),
+            "02".repeat(32)
+        );
+        assert_eq!(String::from_utf8(bytes.clone()).unwrap(), expect);
+        assert_eq!(Active::decode(&bytes).unwrap(), active);
+        for bad in [
+            "",
+            "{}",
+            &expect.replace("active/1", "active/9"),
+            &expect[..expect.len() / 2],
+        ] {
+            assert!(Active::decode(bad.as_bytes()).is_err(), "{bad:?}");
+        }
+    }
+}

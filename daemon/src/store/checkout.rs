@@ -1,0 +1,329 @@
+//! Making a tree on disk: hard links from another tree where a path is the same, copies of blobs for
+//! the rest.
+//!
+//! Owns: the linking rules (same path, same stamp, same mode; only from tree to tree, never from the
+//! store), modes, times, sealing. Never: which tree is made, or when.
+//!
+//! Keeps invariants 5, 7, 9 and 10: what is made here is a projection of the store.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rayon::prelude::*;
+use semaprax_protocol::LogicalPath;
+use semaprax_protocol::submission::EntryKind;
+
+use super::tree::{Branch, Entry, Leaf, ListedLeaf, Tree, UNSTAMPED};
+use super::{Store, StoreError, StoreResult};
+use crate::world::{Disk, WorldError, WorldResult};
+
+/// Mode of a sealed directory.
+pub const SEALED_DIRECTORY: u32 = 0o555;
+/// Links made by one task, so that threads do not fight over small pieces.
+const LINKS_AT_ONCE: usize = 128;
+/// Blobs held in memory at once.
+const COPIES_AT_ONCE: usize = 128;
+
+/// The permission bits of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Modes {
+    /// Of a file.
+    pub file: u32,
+    /// Of an executable.
+    pub executable: u32,
+    /// Of a directory; while the tree is made it is writable.
+    pub directory: u32,
+}
+
+impl Modes {
+    /// A generation: nobody writes to it.
+    pub const SEALED: Self = Self {
+        file: 0o444,
+        executable: 0o555,
+        directory: SEALED_DIRECTORY,
+    };
+    /// An export: its user works in it.
+    pub const WRITABLE: Self = Self {
+        file: 0o644,
+        executable: 0o755,
+        directory: 0o755,
+    };
+
+    /// The bits of a leaf; a symlink has none of its own.
+    pub fn of(self, kind: EntryKind) -> u32 {
+        match kind {
+            EntryKind::Executable => self.executable,
+            EntryKind::File | EntryKind::Symlink => self.file,
+        }
+    }
+}
+
+/// Which leaves may be linked from the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkRule {
+    /// Those with the same content and stamp.
+    SameStamp,
+    /// Those with the same content: for a candidate on top of the source, which will take the source's
+    /// stamps over.
+    InheritStamp,
+}
+
+/// A materialized tree to link from. It was verified in this boot.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkSource<'tree> {
+    /// What it is.
+    pub tree: &'tree Tree,
+    /// Where it is.
+    pub files: &'tree Utf8Path,
+    /// Which leaves may be linked.
+    pub rule: LinkRule,
+}
+
+/// What was made.
+#[derive(Debug, Default)]
+pub struct Made {
+    /// Leaves written anew, in path order.
+    pub copied: Vec<ListedLeaf>,
+    /// Leaves linked from the source.
+    pub linked: u64,
+}
+
+struct Copy {
+    path: LogicalPath,
+    leaf: Leaf,
+    /// The stamp whose time it gets now; [`UNSTAMPED`] gets its time in the flip turn.
+    stamp: u64,
+}
+
+#[derive(Default)]
+struct Plan {
+    directories: Vec<String>,
+    links: Vec<(LogicalPath, Leaf)>,
+    copies: Vec<Copy>,
+}
+
+/// Makes `tree` at `files`, which must not exist.
+pub fn materialize(
+    store: &Store,
+    tree: &Tree,
+    source: Option<LinkSource<'_>>,
+    files: &Utf8Path,
+    modes: Modes,
+) -> StoreResult<Made> {
+    let mut plan = Plan::default();
+    plan_branch(
+        store,
+        tree.root(),
+        source.map(|source| source.tree.root().as_ref()),
+        source.map(|source| source.rule),
+        "",
+        &mut plan,
+    )?;
+    let disk = &*store.world.disk;
+    disk.create_directory(files, 0o755)?;
+    for directory in &plan.directories {
+        disk.create_directory(&files.join(directory), 0o755)?;
+    }
+    let mut made = Made::default();
+    if let Some(source) = source {
+        let refused = link_all(disk, source.files, files, &plan.links)?;
+        made.linked = (plan.links.len() - refused.len()) as u64;
+        plan.copies.extend(refused);
+    }
+    copy_all(store, files, &plan.copies, modes)?;
+    made.copied = plan
+        .copies
+        .into_iter()
+        .map(|copy| (copy.path, copy.leaf))
+        .collect();
+    made.copied.sort_by(|a, b| a.0.cmp(&b.0));
+    for directory in plan.directories.iter().rev() {
+        disk.set_mode(&files.join(directory), modes.directory)?;
+    }
+    disk.set_mode(files, modes.directory)?;
+    Ok(made)
+}
+
+fn plan_branch(
+    store: &Store,
+    branch: &Branch,
+    source: Option<&Branch>,
+    rule: Option<LinkRule>,
+    prefix: &str,
+    plan: &mut Plan,
+) -> StoreResult<()> {
+    let below = source
+        .map(|source| source.open(&store.database))
+        .transpose()?;
+    for (name, entry) in branch.open(&store.database)?.entries() {
+        let path = if prefix.is_empty() {
+            name.to_string()
+        } else {
+            format!("{prefix}/{name}")
+        };
+        let other = below.and_then(|below| below.get(name));
+        match entry {
+            Entry::Branch(branch) => {
+                plan.directories.push(path.clone());
+                let other = match other {
+                    Some(Entry::Branch(other)) => Some(other.as_ref()),
+                    _ => None,
+                };
+                plan_branch(store, branch, other, rule, &path, plan)?;
+            }
+            Entry::Leaf(leaf) => {
+                let path: LogicalPath = path.parse().map_err(|refusal| {
+                    StoreError::damaged(format!("the tree holds an unacceptable path: {refusal}"))
+                })?;
+                plan_leaf(path, *leaf, other, rule, plan);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn plan_leaf(
+    path: LogicalPath,
+    leaf: Leaf,
+    other: Option<&Entry>,
+    rule: Option<LinkRule>,
+    plan: &mut Plan,
+) {
+    let same = match other {
+        Some(Entry::Leaf(other)) if leaf.same_content(other) => Some(other),
+        _ => None,
+    };
+    match (same, rule) {
+        (Some(other), Some(LinkRule::InheritStamp)) => plan.links.push((path, *other)),
+        (Some(other), Some(LinkRule::SameStamp)) if other.stamp == leaf.stamp => {
+            plan.links.push((path, leaf));
+        }
+        (_, Some(LinkRule::InheritStamp)) => plan.copies.push(Copy {
+            path,
+            leaf,
+            stamp: UNSTAMPED,
+        }),
+        _ => plan.copies.push(Copy {
+            path,
+            leaf,
+            stamp: leaf.stamp,
+        }),
+    }
+}
+
+/// Links every path; answers those the file system refused to link, which are to be copied.
+fn link_all(
+    disk: &dyn Disk,
+    from: &Utf8Path,
+    to: &Utf8Path,
+    links: &[(LogicalPath, Leaf)],
+) -> WorldResult<Vec<Copy>> {
+    let refused: WorldResult<Vec<Vec<Copy>>> = links
+        .par_chunks(LINKS_AT_ONCE)
+        .map(|chunk| {
+            let mut refused = Vec::new();
+            for (path, leaf) in chunk {
+                match disk.link(&from.join(path.as_str()), &to.join(path.as_str())) {
+                    Ok(()) => {}
+                    Err(error) if is_link_refusal(&error) => {
+                        refused.push(Copy {
+                            path: path.clone(),
+                            leaf: *leaf,
+                            stamp: leaf.stamp,
+                        });
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(refused)
+        })
+        .collect();
+    Ok(refused?.into_iter().flatten().collect())
+}
+
+/// EMLINK (too many names), EPERM (protected_hardlinks, or no links at all), EXDEV, ENOTSUP.
+fn is_link_refusal(error: &WorldError) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::TooManyLinks
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::CrossesDevices
+            | io::ErrorKind::Unsupported
+    )
+}
+
+fn copy_all(store: &Store, files: &Utf8Path, copies: &[Copy], modes: Modes) -> StoreResult<()> {
+    let mut times = BTreeMap::new();
+    for copy in copies {
+        if copy.stamp != UNSTAMPED && !times.contains_key(&copy.stamp) {
+            times.insert(copy.stamp, time_of(store, copy.stamp)?);
+        }
+    }
+    let disk = &*store.world.disk;
+    for chunk in copies.chunks(COPIES_AT_ONCE) {
+        let mut contents = Vec::with_capacity(chunk.len());
+        for copy in chunk {
+            contents.push(
+                store
+                    .database
+                    .blob(&store.world, &store.layout, &copy.leaf.blob)?,
+            );
+        }
+        chunk
+            .par_iter()
+            .zip(contents.par_iter())
+            .try_for_each(|(copy, content)| {
+                let time = times.get(&copy.stamp).copied();
+                write_leaf(
+                    disk,
+                    &files.join(copy.path.as_str()),
+                    copy.leaf.kind,
+                    content,
+                    modes,
+                    time,
+                )
+            })?;
+    }
+    Ok(())
+}
+
+/// The time that the files of publication `stamp` carry.
+pub fn time_of(store: &Store, stamp: u64) -> StoreResult<i64> {
+    store
+        .database
+        .publication_time(stamp)?
+        .ok_or_else(|| StoreError::damaged(format!("the record of @{stamp} is missing")))
+}
+
+/// Writes one leaf at a place where nothing is.
+pub fn write_leaf(
+    disk: &dyn Disk,
+    place: &Utf8Path,
+    kind: EntryKind,
+    content: &[u8],
+    modes: Modes,
+    time: Option<i64>,
+) -> StoreResult<()> {
+    if kind == EntryKind::Symlink {
+        let target = std::str::from_utf8(content)
+            .map_err(|_| StoreError::damaged(format!("the target of `{place}` is not UTF-8")))?;
+        disk.symlink(target, place)?;
+    } else {
+        disk.create(place, content, modes.of(kind))?;
+    }
+    if let Some(time) = time {
+        disk.set_mtime(place, time)?;
+    }
+    Ok(())
+}
+
+/// Where a new candidate is built; the wrapper stays writable so that a normal user can move it.
+pub fn new_staging(store: &Store) -> WorldResult<Utf8PathBuf> {
+    let place = store
+        .layout
+        .staging()
+        .join(store.world.entropy.uuid().to_string());
+    store.world.disk.create_directory(&place, 0o755)?;
+    Ok(place)
+}

@@ -1,0 +1,134 @@
+//! The collector: removes trees that nobody needs.
+//!
+//! Owns: the reasons a tree is kept, and the removal: re-checked under the writer with the leases
+//! held, LEASE locked exclusively without waiting, renamed to the trash while locked, unlinked last.
+//! Never: shortens records or the journal.
+//!
+//! Keeps invariant 7.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use semaprax_protocol::documents::KeptReason;
+use semaprax_protocol::{Revision, Seq};
+
+use super::{Store, StoreResult, trash};
+use crate::leases::Leases;
+use crate::world::{EntryType, FileLock};
+
+/// What decides about trees.
+#[derive(Debug, Clone, Copy)]
+pub struct TreeRule {
+    /// The tip.
+    pub tip: Seq,
+    /// Trees of this many of the newest publications are kept.
+    pub keep: u64,
+    /// Trees younger than this are kept.
+    pub min_age: Duration,
+}
+
+/// The generations that have a tree on disk.
+pub fn materialized(store: &Store) -> StoreResult<Vec<Revision>> {
+    let names = store
+        .world
+        .disk
+        .read_directory(&store.layout.generations())?;
+    let directories = names
+        .into_iter()
+        .filter(|(_, kind)| *kind == EntryType::Directory);
+    Ok(directories
+        .filter_map(|(name, _)| name.parse().ok())
+        .collect())
+}
+
+/// Why the tree of `revision` is kept; nothing when it may go.
+pub fn reasons(
+    store: &Store,
+    rule: TreeRule,
+    revision: &Revision,
+    pins: &BTreeSet<Revision>,
+    leases: &Leases,
+) -> StoreResult<Vec<KeptReason>> {
+    let mut reasons = Vec::new();
+    let seq = store
+        .database
+        .record_by_revision(revision)?
+        .map(|stored| stored.record.seq);
+    if seq == Some(rule.tip) {
+        reasons.push(KeptReason::Active);
+    }
+    if leases.holds(revision, store.world.clock.since_boot())
+        || file_lock(store, revision)?.is_none()
+    {
+        reasons.push(KeptReason::Leased);
+    }
+    if pins.contains(revision) {
+        reasons.push(KeptReason::Pinned);
+    }
+    if is_young(store, rule, revision)? {
+        reasons.push(KeptReason::Young);
+    }
+    if seq.is_some_and(|seq| seq.get() + rule.keep > rule.tip.get()) {
+        reasons.push(KeptReason::Retention);
+    }
+    Ok(reasons)
+}
+
+fn is_young(store: &Store, rule: TreeRule, revision: &Revision) -> StoreResult<bool> {
+    // LEASE is a fresh file for each materialization: its time is the age of the tree. A time in the
+    // future (the clock was set back) counts as young.
+    let lease = store.layout.generation(revision).lease();
+    let Some(found) = store.world.disk.metadata(&lease)? else {
+        return Ok(false);
+    };
+    let age = store
+        .world
+        .clock
+        .now()
+        .as_nanos()
+        .saturating_sub(found.mtime);
+    Ok(rule.min_age > Duration::ZERO
+        && u128::try_from(age).map_or(true, |age| age < rule.min_age.as_nanos()))
+}
+
+/// The exclusive lock of a generation's LEASE; `None` when a reader holds it. A tree without LEASE
+/// cannot be read without a daemon, so nobody holds it.
+fn file_lock(store: &Store, revision: &Revision) -> StoreResult<Option<Option<Box<dyn FileLock>>>> {
+    let lease = store.layout.generation(revision).lease();
+    if store.world.disk.metadata(&lease)?.is_none() {
+        return Ok(Some(None));
+    }
+    Ok(store.world.disk.try_lock(&lease, true, false)?.map(Some))
+}
+
+/// Removes one tree, unless it turns out to be kept after all; answers the bytes given back.
+pub fn remove(
+    store: &Store,
+    rule: TreeRule,
+    revision: &Revision,
+    pins: &BTreeSet<Revision>,
+    leases: &Mutex<Leases>,
+) -> StoreResult<Option<u64>> {
+    {
+        // From here to the rename no lease can be taken: taking one needs this lock.
+        let leases = leases
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !reasons(store, rule, revision, pins, &leases)?.is_empty() {
+            return Ok(None);
+        }
+        let Some(lock) = file_lock(store, revision)? else {
+            return Ok(None);
+        };
+        trash::discard(
+            &store.world,
+            &store.layout,
+            store.layout.generation(revision).directory(),
+        )?;
+        drop(lock);
+    }
+    trash::empty(&store.world, &store.layout)
+        .map(Some)
+        .map_err(Into::into)
+}

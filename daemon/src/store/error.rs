@@ -1,0 +1,84 @@
+//! Why the store could not do something.
+//!
+//! Owns: `StoreError` and the code under which each kind is reported.
+
+use semaprax_protocol::{Code, Diagnostic, Refusal, Seq};
+
+use crate::world::WorldError;
+
+/// Why the store could not do something.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file system said no.
+    #[error(transparent)]
+    World(#[from] WorldError),
+    /// SQLite said no.
+    #[error("the database could not {operation}: {source}")]
+    Database {
+        /// What was tried.
+        operation: &'static str,
+        /// Why not.
+        source: rusqlite::Error,
+    },
+    /// What is stored contradicts itself.
+    #[error("{what}")]
+    Damaged {
+        /// What, as a fragment.
+        what: String,
+    },
+    /// The record is there, the content is not any more.
+    #[error("the content of @{seq} was collected under the retention rules")]
+    Collected {
+        /// The publication.
+        seq: Seq,
+    },
+    /// The store is of a version this build does not understand.
+    #[error("the store has version {found}; this build understands up to {supported}")]
+    Version {
+        /// The version found.
+        found: i64,
+        /// The newest this build understands.
+        supported: i64,
+    },
+    /// A revision argument names nothing, or several things.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+/// The result of an operation of the store.
+pub type StoreResult<T> = Result<T, StoreError>;
+
+impl StoreError {
+    /// A contradiction in what is stored.
+    pub fn damaged(what: impl Into<String>) -> Self {
+        Self::Damaged { what: what.into() }
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        let message = error.to_string();
+        match error {
+            StoreError::World(error) => error.into(),
+            StoreError::Refused(refusal) => refusal,
+            StoreError::Damaged { .. } => Diagnostic::new(Code::WorkspaceDamaged, message).into(),
+            StoreError::Collected { .. } => Diagnostic::new(Code::ContentCollected, message).into(),
+            StoreError::Version { .. } => Diagnostic::new(Code::StoreVersion, message).into(),
+            StoreError::Database { source, .. } => {
+                Diagnostic::new(database_code(&source), message).into()
+            }
+        }
+    }
+}
+
+fn database_code(error: &rusqlite::Error) -> Code {
+    use rusqlite::ErrorCode;
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => Code::NoSpace,
+        Some(ErrorCode::ReadOnly) => Code::ReadOnly,
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Code::WorkspaceDamaged,
+        Some(ErrorCode::PermissionDenied) => Code::PermissionDenied,
+        Some(_) => Code::Io,
+        None => Code::Internal,
+    }
+}

@@ -1,0 +1,224 @@
+//! The event journal: a hash-chained list of what was asked and what became of it, refusals included.
+//!
+//! Owns: the table `events` and its chain. An entry is never changed, removed or inserted before
+//! another one.
+//!
+//! Keeps invariant 11: every refusal is recorded with the same care as every success.
+
+use semaprax_protocol::documents::JournalEntry;
+use semaprax_protocol::{EventDigest, Refusal, SchemaTag, SubmissionId, Timestamp};
+use serde_json::{Value, json};
+
+use super::super::database::Database;
+use super::super::{StoreError, StoreResult};
+use super::record::StoredRecord;
+
+const CONTEXT: &str = "semaprax 1 journal entry";
+
+/// What happened.
+#[derive(Debug)]
+pub enum EventDetail<'event> {
+    /// The workspace was made.
+    Initialized(&'event StoredRecord),
+    /// A generation became ACTIVE (the entry is written in the transaction before the flip).
+    Published(&'event StoredRecord),
+    /// A record beyond ACTIVE was found: it was never published.
+    Voided {
+        /// The record.
+        record: &'event StoredRecord,
+        /// What brought it to light: `recovery` or `failed-flip`.
+        cause: &'static str,
+    },
+    /// A submission equalled what is ACTIVE.
+    Unchanged {
+        /// The submission.
+        submission: SubmissionId,
+        /// Who.
+        author: &'event str,
+    },
+    /// A submission was turned down.
+    Refused {
+        /// The submission.
+        submission: Option<SubmissionId>,
+        /// Who.
+        author: &'event str,
+        /// Why.
+        refusal: &'event Refusal,
+    },
+    /// Anything else, by its name.
+    Other {
+        /// A kebab-case word.
+        kind: &'static str,
+        /// What it was about.
+        detail: Value,
+    },
+}
+
+/// An event about to be written.
+#[derive(Debug)]
+pub struct Event<'event> {
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub detail: EventDetail<'event>,
+}
+
+impl EventDetail<'_> {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Initialized(_) => "initialized",
+            Self::Published(_) => "published",
+            Self::Voided { .. } => "publication-voided",
+            Self::Unchanged { .. } => "unchanged",
+            Self::Refused { .. } => "refused",
+            Self::Other { kind, .. } => kind,
+        }
+    }
+
+    fn value(&self) -> Value {
+        match self {
+            Self::Initialized(stored) | Self::Published(stored) => record_value(stored),
+            Self::Voided { record, cause } => {
+                let mut value = record_value(record);
+                if let Some(fields) = value.as_object_mut() {
+                    fields.insert("cause".to_owned(), json!(cause));
+                }
+                value
+            }
+            Self::Unchanged { submission, author } => {
+                json!({ "submission": submission, "author": author })
+            }
+            Self::Refused {
+                submission,
+                author,
+                refusal,
+            } => json!({
+                "submission": submission,
+                "author": author,
+                "status": refusal.status,
+                "diagnostics": refusal.diagnostics,
+            }),
+            Self::Other { detail, .. } => detail.clone(),
+        }
+    }
+}
+
+fn record_value(stored: &StoredRecord) -> Value {
+    let record = &stored.record;
+    json!({
+        "seq": record.seq,
+        "revision": record.revision,
+        "tree": record.tree,
+        "record": stored.digest,
+        "parent": record.parent,
+        "submission": record.submission,
+        "author": record.author,
+        "message": record.message,
+        "changes": record.changes,
+    })
+}
+
+/// The digest of an entry: of its number, time, kind, the entry before, and its detail as written.
+pub(super) fn digest_of(
+    entry: u64,
+    at: i64,
+    kind: &str,
+    prev: Option<&EventDigest>,
+    detail: &str,
+) -> EventDigest {
+    let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+    hasher.update(&entry.to_le_bytes());
+    hasher.update(&at.to_le_bytes());
+    hasher.update(&(kind.len() as u64).to_le_bytes());
+    hasher.update(kind.as_bytes());
+    hasher.update(&[u8::from(prev.is_some())]);
+    hasher.update(prev.map_or(&[][..], |prev| prev.as_bytes()));
+    hasher.update(detail.as_bytes());
+    EventDigest::from_bytes(*hasher.finalize().as_bytes())
+}
+
+struct EventRow {
+    entry: i64,
+    at: i64,
+    kind: String,
+    prev: Option<[u8; 32]>,
+    digest: [u8; 32],
+    detail: String,
+}
+
+fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<EventRow> {
+    Ok(EventRow {
+        entry: row.get(0)?,
+        at: row.get(1)?,
+        kind: row.get(2)?,
+        prev: row.get(3)?,
+        digest: row.get(4)?,
+        detail: row.get(5)?,
+    })
+}
+
+fn checked(row: EventRow) -> StoreResult<JournalEntry> {
+    let entry = row.entry.cast_unsigned();
+    let prev = row.prev.map(EventDigest::from_bytes);
+    let digest = EventDigest::from_bytes(row.digest);
+    if digest_of(entry, row.at, &row.kind, prev.as_ref(), &row.detail) != digest {
+        return Err(StoreError::damaged(format!(
+            "journal entry {entry} does not match its digest"
+        )));
+    }
+    let detail = serde_json::from_str(&row.detail).map_err(|error| {
+        StoreError::damaged(format!("journal entry {entry} cannot be read: {error}"))
+    })?;
+    Ok(JournalEntry {
+        schema: SchemaTag::new(),
+        entry,
+        at: Timestamp::from_nanos(row.at),
+        kind: row.kind,
+        prev,
+        digest,
+        detail,
+    })
+}
+
+const COLUMNS: &str = "SELECT entry, at, kind, prev, digest, detail FROM events";
+
+impl Database {
+    /// Appends to the journal, inside a transaction.
+    pub fn append_event(&self, event: &Event<'_>) -> StoreResult<()> {
+        let sql = "SELECT entry, digest FROM events ORDER BY entry DESC LIMIT 1";
+        let last = self.query_one(sql, [], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 32]>(1)?))
+        })?;
+        let entry = last.map_or(1, |(entry, _)| entry + 1);
+        let prev = last.map(|(_, digest)| EventDigest::from_bytes(digest));
+        let (kind, at) = (event.detail.kind(), event.at.as_nanos());
+        let detail = event.detail.value().to_string();
+        let digest = digest_of(entry.cast_unsigned(), at, kind, prev.as_ref(), &detail);
+        let sql = "INSERT INTO events (entry, at, kind, prev, digest, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let prev = prev.as_ref().map(EventDigest::as_bytes);
+        self.execute(
+            sql,
+            rusqlite::params![entry, at, kind, prev, digest.as_bytes(), detail],
+        )
+        .map(drop)
+    }
+
+    /// At most `limit` entries after number `since`, oldest first, each checked against its digest.
+    pub fn events(&self, since: u64, limit: usize) -> StoreResult<Vec<JournalEntry>> {
+        let sql = format!("{COLUMNS} WHERE entry > ?1 ORDER BY entry LIMIT ?2");
+        let params = (
+            i64::try_from(since).unwrap_or(i64::MAX),
+            i64::try_from(limit).unwrap_or(i64::MAX),
+        );
+        self.query_all(&sql, params, read_row)?
+            .into_iter()
+            .map(checked)
+            .collect()
+    }
+
+    /// The newest entry.
+    pub fn newest_event(&self) -> StoreResult<Option<JournalEntry>> {
+        let sql = format!("{COLUMNS} ORDER BY entry DESC LIMIT 1");
+        self.query_one(&sql, [], read_row)?.map(checked).transpose()
+    }
+}

@@ -1,0 +1,270 @@
+//! Publication records: the hash-chained list of what was ACTIVE.
+//!
+//! Owns: the canonical form of a record and the table `publications`. A record names the digest of
+//! the one before; ACTIVE names the newest.
+//!
+//! Keeps invariant 3: a record beyond ACTIVE was never published.
+
+use semaprax_protocol::submission::OnStale;
+use semaprax_protocol::{
+    LogicalPath, RecordDigest, Revision, Seq, StampedDigest, SubmissionId, Timestamp, TreeDigest,
+};
+use serde::{Deserialize, Serialize};
+
+use super::super::database::Database;
+use super::super::tree::Tree;
+use super::super::{StoreError, StoreResult};
+
+/// The schema name of a record.
+pub const SCHEMA: &str = "semaprax.record/1";
+const CONTEXT: &str = "semaprax 1 publication record";
+
+/// A move that the submission itself named: shown as one change also where content was edited.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedMove {
+    /// The old path.
+    pub from: LogicalPath,
+    /// The new path.
+    pub to: LogicalPath,
+}
+
+/// One publication.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    /// `semaprax.record/1`.
+    pub schema: String,
+    /// Its number.
+    pub seq: Seq,
+    /// Its revision.
+    pub revision: Revision,
+    /// Its content.
+    pub tree: TreeDigest,
+    /// Its content with stamps.
+    pub stamped: StampedDigest,
+    /// Files of the tree.
+    pub files: u64,
+    /// Bytes of the tree.
+    pub bytes: u64,
+    /// The record before.
+    pub prev: Option<RecordDigest>,
+    /// The generation before.
+    pub parent: Option<Revision>,
+    /// The base of the submission.
+    pub base: Option<Revision>,
+    /// The submission.
+    pub submission: SubmissionId,
+    /// How it was to be judged when stale.
+    pub on_stale: OnStale,
+    /// Whether it was moved to a newer tip.
+    pub rebased: bool,
+    /// The paths merged from two sides.
+    pub merged: Vec<LogicalPath>,
+    /// The moves the submission named.
+    pub moves: Vec<NamedMove>,
+    /// How many paths changed.
+    pub changes: u64,
+    /// Who.
+    pub author: String,
+    /// What and why.
+    pub message: String,
+    /// When.
+    pub published_at: Timestamp,
+}
+
+/// A record with its digest, as the store has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredRecord {
+    /// The digest of the canonical form.
+    pub digest: RecordDigest,
+    /// The record.
+    pub record: Record,
+    /// Whether its content was collected.
+    pub collected: bool,
+}
+
+impl Record {
+    /// The canonical bytes.
+    pub fn encode(&self) -> StoreResult<Vec<u8>> {
+        serde_json::to_vec(self)
+            .map_err(|error| StoreError::damaged(format!("a record cannot be written: {error}")))
+    }
+
+    /// The digest of the canonical bytes.
+    pub fn digest(bytes: &[u8]) -> RecordDigest {
+        RecordDigest::from_bytes(blake3::derive_key(CONTEXT, bytes))
+    }
+}
+
+impl StoredRecord {
+    /// The tree it names. Loading it fails with `content-collected` when it is gone.
+    pub fn tree(&self) -> StoreResult<Tree> {
+        if self.collected {
+            return Err(StoreError::Collected {
+                seq: self.record.seq,
+            });
+        }
+        let record = &self.record;
+        Ok(Tree::stored(
+            record.tree,
+            record.stamped,
+            record.files,
+            record.bytes,
+        ))
+    }
+}
+
+type Row = (Vec<u8>, [u8; 32], bool);
+
+fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+    Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)? != 0))
+}
+
+fn checked((body, digest, collected): Row) -> StoreResult<StoredRecord> {
+    let digest = RecordDigest::from_bytes(digest);
+    if Record::digest(&body) != digest {
+        return Err(StoreError::damaged(format!(
+            "record {digest} does not match its digest"
+        )));
+    }
+    let record: Record = serde_json::from_slice(&body)
+        .map_err(|error| StoreError::damaged(format!("record {digest} cannot be read: {error}")))?;
+    Ok(StoredRecord {
+        digest,
+        record,
+        collected,
+    })
+}
+
+const COLUMNS: &str = "SELECT body, record, collected FROM publications";
+
+impl Database {
+    /// Adds a record, inside a transaction, and answers its digest.
+    pub fn insert_record(&self, record: &Record) -> StoreResult<RecordDigest> {
+        let body = record.encode()?;
+        let digest = Record::digest(&body);
+        let sql = "INSERT INTO publications (seq, record, revision, at, author, body)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let params = rusqlite::params![
+            record.seq.get().cast_signed(),
+            digest.as_bytes(),
+            record.revision.as_bytes(),
+            record.published_at.as_nanos(),
+            record.author,
+            body,
+        ];
+        self.execute(sql, params)?;
+        Ok(digest)
+    }
+
+    /// The record with this number.
+    pub fn record(&self, seq: Seq) -> StoreResult<Option<StoredRecord>> {
+        let sql = format!("{COLUMNS} WHERE seq = ?1");
+        self.query_one(&sql, [seq.get().cast_signed()], read_row)?
+            .map(checked)
+            .transpose()
+    }
+
+    /// The record with this digest.
+    pub fn record_by_digest(&self, digest: &RecordDigest) -> StoreResult<Option<StoredRecord>> {
+        let sql = format!("{COLUMNS} WHERE record = ?1");
+        self.query_one(&sql, [digest.as_bytes()], read_row)?
+            .map(checked)
+            .transpose()
+    }
+
+    /// The record of this generation.
+    pub fn record_by_revision(&self, revision: &Revision) -> StoreResult<Option<StoredRecord>> {
+        let sql = format!("{COLUMNS} WHERE revision = ?1");
+        self.query_one(&sql, [revision.as_bytes()], read_row)?
+            .map(checked)
+            .transpose()
+    }
+
+    /// At most `limit` records with numbers from `low` to `high`, both included: the oldest of them
+    /// first, or the newest.
+    pub fn records(
+        &self,
+        low: u64,
+        high: u64,
+        limit: usize,
+        newest_first: bool,
+    ) -> StoreResult<Vec<StoredRecord>> {
+        let order = if newest_first { "DESC" } else { "ASC" };
+        let sql = format!("{COLUMNS} WHERE seq >= ?1 AND seq <= ?2 ORDER BY seq {order} LIMIT ?3");
+        let params = (
+            clamp(low),
+            clamp(high),
+            i64::try_from(limit).unwrap_or(i64::MAX),
+        );
+        self.query_all(&sql, params, read_row)?
+            .into_iter()
+            .map(checked)
+            .collect()
+    }
+
+    /// At most `limit` publications up to `high` whose revision starts with these digits.
+    pub fn revisions_from(
+        &self,
+        low: &Revision,
+        top: &Revision,
+        high: Seq,
+        limit: u64,
+    ) -> StoreResult<Vec<(Seq, Revision)>> {
+        let sql = "SELECT seq, revision FROM publications
+                   WHERE revision >= ?1 AND revision <= ?2 AND seq <= ?3 ORDER BY seq LIMIT ?4";
+        let params = (
+            low.as_bytes(),
+            top.as_bytes(),
+            clamp(high.get()),
+            clamp(limit),
+        );
+        let rows: Vec<(i64, [u8; 32])> =
+            self.query_all(sql, params, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let read = |(seq, revision): (i64, [u8; 32])| {
+            Some((
+                Seq::new(seq.cast_unsigned())?,
+                Revision::from_bytes(revision),
+            ))
+        };
+        Ok(rows.into_iter().filter_map(read).collect())
+    }
+
+    /// When each of the publications of `seqs` was made.
+    pub fn publication_time(&self, seq: u64) -> StoreResult<Option<i64>> {
+        self.query_one(
+            "SELECT at FROM publications WHERE seq = ?1",
+            [clamp(seq)],
+            |row| row.get(0),
+        )
+    }
+
+    /// The newest number there is, published or not.
+    pub fn newest_seq(&self) -> StoreResult<Option<u64>> {
+        let sql = "SELECT max(seq) FROM publications";
+        let found = self.query_one(sql, [], |row| row.get::<_, Option<i64>>(0))?;
+        Ok(found.flatten().map(i64::cast_unsigned))
+    }
+
+    /// Takes away the record of a publication that never was, inside a transaction.
+    pub fn delete_record(&self, seq: Seq) -> StoreResult<()> {
+        self.execute(
+            "DELETE FROM publications WHERE seq = ?1",
+            [clamp(seq.get())],
+        )
+        .map(drop)
+    }
+
+    /// Marks the content of the publications before `seq` as collected, unless a pin keeps it.
+    pub fn mark_collected(&self, seq: u64) -> StoreResult<u64> {
+        let sql = "UPDATE publications SET collected = 1 WHERE seq < ?1 AND collected = 0
+                   AND revision NOT IN (SELECT revision FROM pins)
+                   AND revision NOT IN (SELECT revision FROM leases)";
+        self.execute(sql, [clamp(seq)])
+            .map(|changed| changed as u64)
+    }
+}
+
+fn clamp(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,127 @@
+//! Which content is kept, and the sweep of what no kept publication needs.
+//!
+//! Owns: marking publications as collected, and removing nodes and blobs that nothing reaches.
+//! Records and the journal are never shortened. Runs under the writer: nothing is being written.
+//!
+//! Keeps invariant 7 for content: ACTIVE, pinned and leased generations keep theirs.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use semaprax_protocol::{BlobDigest, Seq, StampedDigest};
+
+use super::tree::{Branch, Entry};
+use super::{Store, StoreResult};
+
+/// How much content is kept.
+#[derive(Debug, Clone, Copy)]
+pub struct ContentRetention {
+    /// At least this many of the newest publications.
+    pub publications: u64,
+    /// And all that are younger than this.
+    pub age: Duration,
+}
+
+/// Collects the content that neither rule keeps; answers how many publications lost theirs.
+pub fn collect_content(store: &mut Store, tip: Seq, rule: ContentRetention) -> StoreResult<u64> {
+    let by_count = (tip.get() + 1).saturating_sub(rule.publications.max(1));
+    let age = i64::try_from(rule.age.as_nanos()).unwrap_or(i64::MAX);
+    let oldest_kept = store
+        .world
+        .clock
+        .now()
+        .saturating_add(age.saturating_neg())
+        .as_nanos();
+    let sql = "SELECT min(seq) FROM publications WHERE at >= ?1";
+    let by_age = store
+        .database
+        .query_one(sql, [oldest_kept], |row| row.get::<_, Option<i64>>(0))?;
+    let by_age = by_age.flatten().map_or(tip.get(), i64::cast_unsigned);
+    let horizon = by_count.min(by_age).min(tip.get());
+    let collected = store
+        .database
+        .transaction(|database| database.mark_collected(horizon))?;
+    if collected > 0 {
+        sweep(store)?;
+    }
+    Ok(collected)
+}
+
+/// Removes every node and blob that no publication with content reaches.
+pub fn sweep(store: &mut Store) -> StoreResult<()> {
+    let (mut nodes, mut blobs) = (BTreeSet::new(), BTreeSet::new());
+    let mut low = 1;
+    loop {
+        let records = store.database.records(low, u64::MAX, 256, false)?;
+        let Some(last) = records.last() else { break };
+        low = last.record.seq.get() + 1;
+        for stored in records.iter().filter(|stored| !stored.collected) {
+            mark(store, stored.tree()?.root(), &mut nodes, &mut blobs)?;
+        }
+    }
+    let dead_nodes = dead(store, "nodes", |digest| {
+        nodes.contains(&StampedDigest::from_bytes(*digest))
+    })?;
+    let dead_blobs = dead(store, "blobs", |digest| {
+        blobs.contains(&BlobDigest::from_bytes(*digest))
+    })?;
+    store.database.transaction(|database| {
+        for digest in &dead_nodes {
+            database.execute("DELETE FROM nodes WHERE digest = ?1", [digest])?;
+        }
+        for digest in &dead_blobs {
+            database.execute("DELETE FROM blobs WHERE digest = ?1", [digest])?;
+        }
+        Ok(())
+    })?;
+    sweep_objects(store)
+}
+
+fn mark(
+    store: &Store,
+    branch: &Branch,
+    nodes: &mut BTreeSet<StampedDigest>,
+    blobs: &mut BTreeSet<BlobDigest>,
+) -> StoreResult<()> {
+    if !nodes.insert(branch.stamped()) {
+        return Ok(());
+    }
+    for (_, entry) in branch.open(&store.database)?.entries() {
+        match entry {
+            Entry::Leaf(leaf) => drop(blobs.insert(leaf.blob)),
+            Entry::Branch(below) => mark(store, below, nodes, blobs)?,
+        }
+    }
+    Ok(())
+}
+
+fn dead(
+    store: &Store,
+    table: &str,
+    is_live: impl Fn(&[u8; 32]) -> bool,
+) -> StoreResult<Vec<[u8; 32]>> {
+    let sql = format!("SELECT digest FROM {table}");
+    let all: Vec<[u8; 32]> = store.database.query_all(&sql, [], |row| row.get(0))?;
+    Ok(all.into_iter().filter(|digest| !is_live(digest)).collect())
+}
+
+/// Removes the files of large blobs that have no row: of collected ones, and of publications that
+/// never happened.
+pub fn sweep_objects(store: &Store) -> StoreResult<()> {
+    let disk = &store.world.disk;
+    let objects = store.layout.objects();
+    for (head, _) in disk.read_directory(&objects)? {
+        let directory = objects.join(&head);
+        for (tail, _) in disk.read_directory(&directory)? {
+            let digest: Option<BlobDigest> = format!("{head}{tail}").parse().ok();
+            let known = match digest {
+                Some(digest) => store.database.blob_info(&digest)?.is_some(),
+                None => false,
+            };
+            if !known {
+                super::trash::discard(&store.world, &store.layout, &directory.join(tail))?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! Removing whole trees: first out of sight by one rename, then for good.
+//!
+//! Owns: `trash/`. Makes directories writable, never files: those are shared with other trees.
+//! Never: locks anything in the trash.
+
+use camino::Utf8Path;
+
+use super::Layout;
+use crate::world::{EntryType, World, WorldResult};
+
+/// Moves `place` into the trash.
+pub fn discard(world: &World, layout: &Layout, place: &Utf8Path) -> WorldResult<()> {
+    let target = layout.trash().join(world.entropy.uuid().to_string());
+    match world.disk.rename(place, &target) {
+        // A normal user cannot move a directory it may not write to.
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            if world
+                .disk
+                .metadata(place)?
+                .is_some_and(|found| found.kind == EntryType::Directory)
+            {
+                world.disk.set_mode(place, 0o755)?;
+            }
+            world.disk.rename(place, &target)
+        }
+        other => other,
+    }
+}
+
+/// Removes everything in the trash; answers the bytes of disk given back.
+pub fn empty(world: &World, layout: &Layout) -> WorldResult<u64> {
+    let trash = layout.trash();
+    let mut freed = 0;
+    if world.disk.metadata(&trash)?.is_some() {
+        for (name, kind) in world.disk.read_directory(&trash)? {
+            freed += remove(world, &trash.join(name), kind)?;
+        }
+    }
+    Ok(freed)
+}
+
+/// Removes a name and all below it, directories made writable first.
+pub fn remove(world: &World, place: &Utf8Path, kind: EntryType) -> WorldResult<u64> {
+    let disk = &world.disk;
+    if kind != EntryType::Directory {
+        let found = disk.metadata(place)?;
+        disk.remove_file(place)?;
+        return Ok(found
+            .filter(|found| found.links == 1)
+            .map_or(0, |found| found.allocated));
+    }
+    disk.set_mode(place, 0o700)?;
+    let mut freed = disk.metadata(place)?.map_or(0, |found| found.allocated);
+    for (name, kind) in disk.read_directory(place)? {
+        freed += remove(world, &place.join(name), kind)?;
+    }
+    disk.remove_directory(place)?;
+    Ok(freed)
+}

@@ -1,0 +1,204 @@
+//! The bytes of a node, and the two digests of a directory.
+//!
+//! Owns: the encoding. An entry is: kind, length of the name, name, and for a leaf digest, bytes,
+//! stamp; for a directory both digests, files, bytes. Numbers are LEB128. The digest with stamps is
+//! that of these bytes; the digest of the content leaves sums and stamps out.
+
+use semaprax_protocol::limits::SEGMENT_BYTES;
+use semaprax_protocol::submission::EntryKind;
+use semaprax_protocol::{BlobDigest, StampedDigest, TreeDigest};
+
+use super::{Branch, Directory, Entry, Leaf};
+
+const CONTENT_CONTEXT: &str = "semaprax 1 tree content";
+const STAMPED_CONTEXT: &str = "semaprax 1 tree node with stamps";
+
+const KIND_DIRECTORY: u8 = 0;
+const KIND_FILE: u8 = 1;
+const KIND_EXECUTABLE: u8 = 2;
+const KIND_SYMLINK: u8 = 3;
+
+fn kind_byte(kind: EntryKind) -> u8 {
+    match kind {
+        EntryKind::File => KIND_FILE,
+        EntryKind::Executable => KIND_EXECUTABLE,
+        EntryKind::Symlink => KIND_SYMLINK,
+    }
+}
+
+fn put_number(out: &mut Vec<u8>, mut number: u64) {
+    loop {
+        let low = (number & 0x7f) as u8;
+        number >>= 7;
+        if number == 0 {
+            out.push(low);
+            return;
+        }
+        out.push(low | 0x80);
+    }
+}
+
+fn put_name(out: &mut Vec<u8>, kind: u8, name: &str) {
+    out.push(kind);
+    put_number(out, name.len() as u64);
+    out.extend_from_slice(name.as_bytes());
+}
+
+/// The bytes of a node.
+pub(super) fn encode(directory: &Directory) -> Vec<u8> {
+    let mut out = Vec::with_capacity(directory.entries.len() * 64);
+    for (name, entry) in &directory.entries {
+        match entry {
+            Entry::Leaf(leaf) => {
+                put_name(&mut out, kind_byte(leaf.kind), name);
+                out.extend_from_slice(leaf.blob.as_bytes());
+                put_number(&mut out, leaf.bytes);
+                put_number(&mut out, leaf.stamp);
+            }
+            Entry::Branch(branch) => {
+                put_name(&mut out, KIND_DIRECTORY, name);
+                out.extend_from_slice(branch.content.as_bytes());
+                out.extend_from_slice(branch.stamped.as_bytes());
+                put_number(&mut out, branch.files);
+                put_number(&mut out, branch.bytes);
+            }
+        }
+    }
+    out
+}
+
+/// The digest that names a node.
+pub(super) fn stamped_digest(encoded: &[u8]) -> StampedDigest {
+    StampedDigest::from_bytes(blake3::derive_key(STAMPED_CONTEXT, encoded))
+}
+
+/// Both digests of a directory.
+pub(super) fn digests(directory: &Directory) -> (TreeDigest, StampedDigest) {
+    let mut out = Vec::with_capacity(directory.entries.len() * 48);
+    for (name, entry) in &directory.entries {
+        match entry {
+            Entry::Leaf(leaf) => {
+                put_name(&mut out, kind_byte(leaf.kind), name);
+                out.extend_from_slice(leaf.blob.as_bytes());
+            }
+            Entry::Branch(branch) => {
+                put_name(&mut out, KIND_DIRECTORY, name);
+                out.extend_from_slice(branch.content.as_bytes());
+            }
+        }
+    }
+    let content = TreeDigest::from_bytes(blake3::derive_key(CONTENT_CONTEXT, &out));
+    (content, stamped_digest(&encode(directory)))
+}
+
+struct Cursor<'bytes> {
+    rest: &'bytes [u8],
+}
+
+impl<'bytes> Cursor<'bytes> {
+    fn take(&mut self, count: usize) -> Option<&'bytes [u8]> {
+        let (head, tail) = self.rest.split_at_checked(count)?;
+        self.rest = tail;
+        Some(head)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take(1)?.first().copied()
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let mut number = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let part = u64::from(byte & 0x7f);
+            if shift == 63 && part > 1 {
+                return None;
+            }
+            number |= part << shift;
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    fn digest(&mut self) -> Option<[u8; 32]> {
+        self.take(32)?.try_into().ok()
+    }
+}
+
+/// Reads a node; `None` when the bytes are not one.
+pub(super) fn decode(bytes: &[u8]) -> Option<Directory> {
+    let mut cursor = Cursor { rest: bytes };
+    let mut entries: Vec<(Box<str>, Entry)> = Vec::new();
+    while !cursor.rest.is_empty() {
+        let kind = cursor.byte()?;
+        let length = usize::try_from(cursor.number()?)
+            .ok()
+            .filter(|&length| length <= SEGMENT_BYTES)?;
+        let name = std::str::from_utf8(cursor.take(length)?).ok()?;
+        if entries.last().is_some_and(|(last, _)| **last >= *name) {
+            return None;
+        }
+        entries.push((name.into(), decode_entry(kind, &mut cursor)?));
+    }
+    Some(Directory { entries })
+}
+
+fn decode_entry(kind: u8, cursor: &mut Cursor<'_>) -> Option<Entry> {
+    let kind = match kind {
+        KIND_DIRECTORY => {
+            let content = TreeDigest::from_bytes(cursor.digest()?);
+            let stamped = StampedDigest::from_bytes(cursor.digest()?);
+            let (files, bytes) = (cursor.number()?, cursor.number()?);
+            return Some(Entry::Branch(
+                Branch::closed(content, stamped, files, bytes).into(),
+            ));
+        }
+        KIND_FILE => EntryKind::File,
+        KIND_EXECUTABLE => EntryKind::Executable,
+        KIND_SYMLINK => EntryKind::Symlink,
+        _ => return None,
+    };
+    let blob = BlobDigest::from_bytes(cursor.digest()?);
+    Some(Entry::Leaf(Leaf {
+        kind,
+        blob,
+        bytes: cursor.number()?,
+        stamp: cursor.number()?,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            drop(decode(&bytes));
+        }
+
+        #[test]
+        fn numbers_survive(number in any::<u64>()) {
+            let mut out = Vec::new();
+            put_number(&mut out, number);
+            prop_assert_eq!(Cursor { rest: &out }.number(), Some(number));
+        }
+
+        #[test]
+        fn nodes_survive(names in prop::collection::btree_map("[a-z]{1,9}", (any::<u64>(), any::<u64>(), 0u8..3), 0..20)) {
+            let entries = names.iter().map(|(name, (bytes, stamp, kind))| {
+                let kind = [EntryKind::File, EntryKind::Executable, EntryKind::Symlink][usize::from(*kind)];
+                let blob = BlobDigest::from_bytes([*kind as u8; 32]);
+                (name.as_str().into(), Entry::Leaf(Leaf { kind, blob, bytes: bytes / 100, stamp: *stamp }))
+            }).collect();
+            let directory = Directory { entries };
+            let bytes = encode(&directory);
+            let back = decode(&bytes).unwrap();
+            prop_assert_eq!(encode(&back), bytes);
+            prop_assert_eq!(digests(&back), digests(&directory));
+        }
+    }
+}

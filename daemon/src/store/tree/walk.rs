@@ -1,0 +1,87 @@
+//! Finding and listing paths of a tree.
+//!
+//! Owns: the order of paths: that of their whole text, byte by byte.
+
+use std::sync::Arc;
+
+use semaprax_protocol::LogicalPath;
+
+use super::{Branch, Directory, Entry, Found, Leaf, NodeSource, Tree};
+use crate::store::{StoreError, StoreResult};
+
+/// A leaf with its path.
+pub type ListedLeaf = (LogicalPath, Leaf);
+
+/// What `path` is in `tree`.
+pub fn lookup(tree: &Tree, path: &LogicalPath, source: &dyn NodeSource) -> StoreResult<Found> {
+    let mut here = Arc::clone(tree.root());
+    let mut walked = String::new();
+    let mut segments = path.segments().peekable();
+    while let Some(segment) = segments.next() {
+        if !walked.is_empty() {
+            walked.push('/');
+        }
+        walked.push_str(segment);
+        let next = here.open(source)?.get(segment).cloned();
+        match next {
+            None => return Ok(Found::Nothing),
+            Some(Entry::Branch(branch)) => here = branch,
+            Some(Entry::Leaf(leaf)) if segments.peek().is_none() => return Ok(Found::Leaf(leaf)),
+            Some(Entry::Leaf(leaf)) => return Ok(Found::Blocked(joined(&walked)?, leaf.kind)),
+        }
+    }
+    Ok(Found::Directory(here))
+}
+
+/// A path put together from segments of a tree; a node with an unacceptable name is damaged.
+pub(super) fn joined(text: &str) -> StoreResult<LogicalPath> {
+    text.parse().map_err(|refusal| {
+        StoreError::damaged(format!("the tree holds the path `{text}`: {refusal}"))
+    })
+}
+
+/// The entries of a directory in path order: a directory sorts as its name with `/`.
+pub(super) fn in_path_order(directory: &Directory) -> Vec<&(Box<str>, Entry)> {
+    let mut entries: Vec<_> = directory.entries().iter().collect();
+    let key = |(name, entry): &(Box<str>, Entry)| {
+        let mut key = name.as_bytes().to_vec();
+        if matches!(entry, Entry::Branch(_)) {
+            key.push(b'/');
+        }
+        key
+    };
+    // Only a directory can stand in another place than its name says.
+    if entries
+        .iter()
+        .any(|(_, entry)| matches!(entry, Entry::Branch(_)))
+    {
+        entries.sort_by_cached_key(|entry| key(entry));
+    }
+    entries
+}
+
+/// Calls `visit` for every leaf below `branch`, in path order, with `prefix` before its path. A
+/// directory `prefix` is written without a `/` at its end; the root is the empty text. Stops when
+/// `visit` answers `false`.
+pub fn for_each_leaf(
+    branch: &Branch,
+    prefix: &str,
+    source: &dyn NodeSource,
+    visit: &mut dyn FnMut(LogicalPath, Leaf) -> StoreResult<bool>,
+) -> StoreResult<bool> {
+    for (name, entry) in in_path_order(branch.open(source)?) {
+        let path = if prefix.is_empty() {
+            name.to_string()
+        } else {
+            format!("{prefix}/{name}")
+        };
+        let go_on = match entry {
+            Entry::Leaf(leaf) => visit(joined(&path)?, *leaf)?,
+            Entry::Branch(branch) => for_each_leaf(branch, &path, source, visit)?,
+        };
+        if !go_on {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
