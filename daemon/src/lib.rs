@@ -15,5 +15,6 @@ pub mod leases;
 pub mod reader;
 pub mod server;
 pub mod store;
+pub mod text;
 pub mod workspace;
 pub mod world;
