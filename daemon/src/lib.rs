@@ -12,6 +12,7 @@
 
 pub mod config;
 pub mod leases;
+pub mod pipeline;
 pub mod reader;
 pub mod server;
 pub mod store;

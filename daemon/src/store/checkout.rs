@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use semaprax_protocol::LogicalPath;
 use semaprax_protocol::submission::EntryKind;
 
+use super::objects::FreshBlobs;
 use super::tree::{Branch, Entry, Leaf, ListedLeaf, Tree, UNSTAMPED};
 use super::{Store, StoreError, StoreResult};
 use crate::world::{Disk, WorldError, WorldResult};
@@ -103,10 +104,11 @@ struct Plan {
     copies: Vec<Copy>,
 }
 
-/// Makes `tree` at `files`, which must not exist.
+/// Makes `tree` at `files`, which must not exist. Blobs come from `fresh` or from the store.
 pub fn materialize(
     store: &Store,
     tree: &Tree,
+    fresh: &FreshBlobs,
     source: Option<LinkSource<'_>>,
     files: &Utf8Path,
     modes: Modes,
@@ -131,7 +133,7 @@ pub fn materialize(
         made.linked = (plan.links.len() - refused.len()) as u64;
         plan.copies.extend(refused);
     }
-    copy_all(store, files, &plan.copies, modes)?;
+    copy_all(store, fresh, files, &plan.copies, modes)?;
     made.copied = plan
         .copies
         .into_iter()
@@ -253,7 +255,13 @@ fn is_link_refusal(error: &WorldError) -> bool {
     )
 }
 
-fn copy_all(store: &Store, files: &Utf8Path, copies: &[Copy], modes: Modes) -> StoreResult<()> {
+fn copy_all(
+    store: &Store,
+    fresh: &FreshBlobs,
+    files: &Utf8Path,
+    copies: &[Copy],
+    modes: Modes,
+) -> StoreResult<()> {
     let mut times = BTreeMap::new();
     for copy in copies {
         if copy.stamp != UNSTAMPED && !times.contains_key(&copy.stamp) {
@@ -264,11 +272,7 @@ fn copy_all(store: &Store, files: &Utf8Path, copies: &[Copy], modes: Modes) -> S
     for chunk in copies.chunks(COPIES_AT_ONCE) {
         let mut contents = Vec::with_capacity(chunk.len());
         for copy in chunk {
-            contents.push(
-                store
-                    .database
-                    .blob(&store.world, &store.layout, &copy.leaf.blob)?,
-            );
+            contents.push(fresh.content(store, &copy.leaf.blob)?);
         }
         chunk
             .par_iter()

@@ -7,6 +7,7 @@
 //! Keeps invariants 1-5, 7, 9 and 10 of docs/invariants.md.
 
 pub mod active;
+pub mod changes;
 pub mod check;
 pub mod checkout;
 pub mod collect;

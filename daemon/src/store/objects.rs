@@ -6,12 +6,15 @@
 //!
 //! Keeps invariants 3 (durable before the flip) and 9 (bytes in, bytes out).
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
 use semaprax_protocol::limits::INLINE_BLOB_BYTES;
 use semaprax_protocol::{BlobDigest, Sha256};
 use sha2::Digest as _;
 
 use super::database::Database;
-use super::{Layout, StoreError, StoreResult};
+use super::{Layout, Store, StoreError, StoreResult};
 use crate::world::World;
 
 const ENCODING_RAW: i64 = 0;
@@ -35,7 +38,7 @@ pub struct BlobInfo {
 #[derive(Debug, Clone)]
 pub struct Blob {
     info: BlobInfo,
-    content: std::sync::Arc<Vec<u8>>,
+    content: Arc<Vec<u8>>,
 }
 
 /// The BLAKE3 name of `content`.
@@ -50,7 +53,7 @@ pub fn sha256_of(content: &[u8]) -> Sha256 {
 
 impl Blob {
     /// Computes both digests.
-    pub fn new(content: impl Into<std::sync::Arc<Vec<u8>>>) -> Self {
+    pub fn new(content: impl Into<Arc<Vec<u8>>>) -> Self {
         let content = content.into();
         let info = BlobInfo {
             digest: digest_of(&content),
@@ -68,6 +71,48 @@ impl Blob {
     /// Its bytes.
     pub fn content(&self) -> &[u8] {
         &self.content
+    }
+}
+
+/// Blobs of a candidate that the store may not have yet.
+#[derive(Debug, Default)]
+pub struct FreshBlobs {
+    blobs: BTreeMap<BlobDigest, Blob>,
+}
+
+impl FreshBlobs {
+    /// Adds one.
+    pub fn add(&mut self, blob: Blob) {
+        self.blobs.insert(blob.info.digest, blob);
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Blob> {
+        self.blobs.values()
+    }
+
+    /// Keeps those that `is_needed` names.
+    pub fn retain(&mut self, is_needed: &BTreeSet<BlobDigest>) {
+        self.blobs.retain(|digest, _| is_needed.contains(digest));
+    }
+
+    /// The bytes of a blob, from here or from the store.
+    pub fn content(&self, store: &Store, digest: &BlobDigest) -> StoreResult<Arc<Vec<u8>>> {
+        match self.blobs.get(digest) {
+            Some(blob) => Ok(Arc::clone(&blob.content)),
+            None => store
+                .database
+                .blob(&store.world, &store.layout, digest)
+                .map(Arc::new),
+        }
+    }
+
+    /// The outside name of a blob, from here or from the store.
+    pub fn sha256(&self, store: &Store, digest: &BlobDigest) -> StoreResult<Sha256> {
+        match self.blobs.get(digest) {
+            Some(blob) => Ok(blob.info.sha256),
+            None => Ok(store.database.known_blob(digest)?.sha256),
+        }
     }
 }
 
@@ -162,6 +207,12 @@ impl Database {
                 bytes: row.get::<_, i64>(1)?.cast_unsigned(),
             })
         })
+    }
+
+    /// What is known of a blob that a tree names: not having it is damage.
+    pub fn known_blob(&self, digest: &BlobDigest) -> StoreResult<BlobInfo> {
+        self.blob_info(digest)?
+            .ok_or_else(|| StoreError::damaged(format!("blob {digest} is not in the store")))
     }
 
     /// The bytes of a blob, checked against its digest.

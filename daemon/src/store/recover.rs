@@ -18,6 +18,7 @@ use super::checkout::{LinkRule, LinkSource, Modes, materialize};
 use super::database::Database;
 use super::history::{Event, EventDetail, StoredRecord};
 use super::layout::GenerationLayout;
+use super::objects::FreshBlobs;
 use super::repair::repair_tree;
 use super::tree::Tree;
 use super::{Layout, Store, StoreError, StoreResult, trash};
@@ -267,7 +268,14 @@ pub fn ensure_tree(
             files,
             rule: LinkRule::SameStamp,
         });
-    materialize(store, tree, link, &staging.files(), Modes::SEALED)?;
+    materialize(
+        store,
+        tree,
+        &FreshBlobs::default(),
+        link,
+        &staging.files(),
+        Modes::SEALED,
+    )?;
     finish_wrapper(store, &staging, stored)?;
     Ok(store
         .world

@@ -15,8 +15,6 @@ use super::super::database::Database;
 use super::super::tree::Tree;
 use super::super::{StoreError, StoreResult};
 
-/// The schema name of a record.
-pub const SCHEMA: &str = "semaprax.record/1";
 const CONTEXT: &str = "semaprax 1 publication record";
 
 /// A move that the submission itself named: shown as one change also where content was edited.
@@ -84,6 +82,9 @@ pub struct StoredRecord {
 }
 
 impl Record {
+    /// The schema name of a record.
+    pub const SCHEMA: &'static str = "semaprax.record/1";
+
     /// The canonical bytes.
     pub fn encode(&self) -> StoreResult<Vec<u8>> {
         serde_json::to_vec(self)

@@ -1,0 +1,211 @@
+//! Stage 2: the candidate, in full, in a private place.
+//!
+//! Owns: `Candidate`: the whole tree of content on top of the tip, its blobs ready for the store (large
+//! ones written and synced), and its directory in `staging/`. Nothing of it is visible to anyone.
+
+use std::collections::BTreeSet;
+
+use semaprax_protocol::{LogicalPath, RecordDigest, Refusal, Revision};
+
+use super::admit::{Content, Head, Proposal};
+use super::evaluate::{Evaluated, evaluate};
+use super::integrate::{Integrated, Sides, integrate, merge_trees};
+use super::ledger::Ledger;
+use crate::store::checkout::{LinkRule, LinkSource, Made, Modes, materialize, new_staging};
+use crate::store::history::NamedMove;
+use crate::store::layout::GenerationLayout;
+use crate::store::objects::{FreshBlobs, PreparedBlob, prepare};
+use crate::store::trash;
+use crate::store::tree::{Difference, Tree, differences};
+
+/// What is to be published, whole and private.
+#[derive(Debug)]
+#[must_use]
+pub struct Candidate {
+    pub(super) head: Head,
+    pub(super) base: Revision,
+    /// The record of the tip it was built on.
+    pub(super) tip: RecordDigest,
+    pub(super) tree: Tree,
+    pub(super) fresh: FreshBlobs,
+    pub(super) prepared: Vec<PreparedBlob>,
+    pub(super) moves: Vec<NamedMove>,
+    pub(super) merged: Vec<LogicalPath>,
+    pub(super) rebased: bool,
+    /// What differs from the tip.
+    pub(super) differences: Vec<Difference>,
+    /// The directory; there is none for a candidate that equals the tip.
+    pub(super) staging: Option<(GenerationLayout, Made)>,
+}
+
+impl Candidate {
+    /// Whether its content is that of the tip.
+    pub fn is_unchanged(&self, ledger: &Ledger) -> bool {
+        self.tree.content() == ledger.tip.tree.content()
+    }
+
+    /// Takes its directory away.
+    pub(super) fn discard(self, ledger: &Ledger) {
+        if let Some((staging, _)) = self.staging {
+            discard_staging(ledger, &staging);
+        }
+    }
+}
+
+pub(super) fn discard_staging(ledger: &Ledger, staging: &GenerationLayout) {
+    let store = &ledger.store;
+    if let Err(error) = trash::discard(&store.world, &store.layout, staging.directory()) {
+        // Recovery clears what stays behind.
+        tracing::warn!(%error, "a candidate could not be taken away");
+    }
+}
+
+struct Drafted {
+    base: Revision,
+    integrated: Integrated,
+    fresh: FreshBlobs,
+    moves: Vec<NamedMove>,
+}
+
+/// Builds the candidate on the tip.
+pub fn build(ledger: &Ledger, proposal: Proposal) -> Result<Candidate, Refusal> {
+    let (head, content) = proposal.into_parts();
+    let Drafted {
+        base,
+        integrated,
+        mut fresh,
+        moves,
+    } = draft(ledger, &head, content)?;
+    let store = &ledger.store;
+    let tree = integrated.tree;
+    let differences = differences(&ledger.tip.tree, &tree, &store.database)?;
+    let needed: BTreeSet<_> = differences
+        .iter()
+        .filter_map(|difference| Some(difference.after?.blob))
+        .collect();
+    fresh.retain(&needed);
+    let mut prepared = Vec::new();
+    let staging = if differences.is_empty() {
+        None
+    } else {
+        for blob in fresh.iter() {
+            prepared.push(prepare(&store.world, &store.layout, blob)?);
+        }
+        Some(make_directory(ledger, &tree, &fresh)?)
+    };
+    Ok(Candidate {
+        head,
+        base,
+        tip: ledger.tip.stored.digest,
+        tree,
+        fresh,
+        prepared,
+        moves,
+        merged: integrated.merged,
+        rebased: integrated.rebased,
+        differences,
+        staging,
+    })
+}
+
+fn draft(ledger: &Ledger, head: &Head, content: Content) -> Result<Drafted, Refusal> {
+    let store = &ledger.store;
+    let (base, base_tree) = match &head.base {
+        Some(base) => (base.record.revision, base.tree()?),
+        None => (ledger.tip.stored.record.revision, ledger.tip.tree.clone()),
+    };
+    let integrate_onto_tip = |mut evaluated: Evaluated| -> Result<Drafted, Refusal> {
+        let integrated = integrate(
+            store,
+            &base_tree,
+            &mut evaluated,
+            &ledger.tip,
+            head.on_stale,
+        )?;
+        Ok(Drafted {
+            base,
+            integrated,
+            fresh: evaluated.fresh,
+            moves: evaluated.moves,
+        })
+    };
+    let on_tip = |tree: Tree, merged: Vec<LogicalPath>, fresh: FreshBlobs| {
+        let integrated = Integrated {
+            tree,
+            merged,
+            rebased: false,
+        };
+        Drafted {
+            base,
+            integrated,
+            fresh,
+            moves: Vec::new(),
+        }
+    };
+    match content {
+        Content::Changes { changes, reads } => {
+            integrate_onto_tip(evaluate(store, &base_tree, changes, &reads)?)
+        }
+        Content::Directory(tree, blobs) => {
+            let touched = differences(&base_tree, &tree, &store.database)?;
+            let touched = touched
+                .into_iter()
+                .map(|difference| difference.path)
+                .collect();
+            let mut fresh = FreshBlobs::default();
+            blobs.into_iter().for_each(|blob| fresh.add(blob));
+            let (moves, read) = (Vec::new(), BTreeSet::new());
+            integrate_onto_tip(Evaluated {
+                tree,
+                fresh,
+                moves,
+                touched,
+                read,
+            })
+        }
+        Content::Whole(tree) => Ok(on_tip(tree, Vec::new(), FreshBlobs::default())),
+        Content::Difference { from, to } => {
+            let mut fresh = FreshBlobs::default();
+            let sides = Sides {
+                base: &from,
+                ours: &ledger.tip.tree,
+                theirs: &to,
+            };
+            let (tree, merged) = merge_trees(store, sides, &mut fresh)?;
+            Ok(on_tip(tree, merged, fresh))
+        }
+    }
+}
+
+/// Makes the directory: links from the tip's tree, writes what differs, seals.
+fn make_directory(
+    ledger: &Ledger,
+    tree: &Tree,
+    fresh: &FreshBlobs,
+) -> Result<(GenerationLayout, Made), Refusal> {
+    let store = &ledger.store;
+    let staging = GenerationLayout::at(new_staging(store)?);
+    let files = store
+        .layout
+        .generation(&ledger.tip.stored.record.revision)
+        .files();
+    let source = LinkSource {
+        tree: &ledger.tip.tree,
+        files: &files,
+        rule: LinkRule::InheritStamp,
+    };
+    match materialize(
+        store,
+        tree,
+        fresh,
+        Some(source),
+        &staging.files(),
+        Modes::SEALED,
+    ) {
+        Ok(made) => Ok((staging, made)),
+        Err(error) => {
+            discard_staging(ledger, &staging);
+            Err(error.into())
+        }
+    }
+}

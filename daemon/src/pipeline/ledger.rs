@@ -1,0 +1,147 @@
+//! The writer's state: the store, the tip, and whether anything may be written.
+//!
+//! Owns: `Ledger`, and the latch that makes a workspace read-only after a flip in doubt or a disk
+//! error. Never: a stage of the pipeline; they borrow the ledger.
+//!
+//! Keeps invariants 2 and 8.
+
+use semaprax_protocol::documents::Receipt;
+use semaprax_protocol::{Code, Diagnostic, Limits, NamePolicy, Refusal};
+
+use super::Proposal;
+use super::flip::FlipFailure;
+use crate::store::history::{Event, EventDetail, Outcome, StoredRecord};
+use crate::store::recover::{self, void_beyond};
+use crate::store::tree::Tree;
+use crate::store::{Store, StoreResult};
+
+/// What is ACTIVE: the record and the tree.
+#[derive(Debug)]
+pub struct Tip {
+    /// The record.
+    pub stored: StoredRecord,
+    /// The tree, with what has been loaded of it.
+    pub tree: Tree,
+}
+
+/// The writer's state.
+#[derive(Debug)]
+pub struct Ledger {
+    /// The store.
+    pub store: Store,
+    /// What is ACTIVE.
+    pub tip: Tip,
+    /// Which names are accepted.
+    pub names: NamePolicy,
+    /// The bounds.
+    pub limits: Limits,
+    /// Why nothing may be written any more, if so.
+    latched: Option<Refusal>,
+    /// Whether the last flip is confirmed in the database.
+    confirmed: bool,
+}
+
+impl Ledger {
+    /// The state of a recovered store.
+    pub fn new(store: Store, tip: Tip, names: NamePolicy, limits: Limits) -> Self {
+        Self {
+            store,
+            tip,
+            names,
+            limits,
+            latched: None,
+            confirmed: true,
+        }
+    }
+
+    /// Refuses when an earlier operation left the workspace in need of recovery.
+    pub fn check_writable(&self) -> Result<(), Refusal> {
+        match &self.latched {
+            None => Ok(()),
+            Some(cause) => {
+                let message = format!(
+                    "the workspace takes no publication until it has been recovered: {cause}"
+                );
+                Err(Diagnostic::new(Code::RecoveryNeeded, message).into())
+            }
+        }
+    }
+
+    /// The first outcome of this submission, if it was decided before.
+    pub fn replay(&self, proposal: &Proposal) -> Result<Option<Receipt>, Refusal> {
+        let Some(binding) = proposal.binding() else {
+            return Ok(None);
+        };
+        match self
+            .store
+            .database
+            .outcome(binding, self.store.world.clock.now())?
+        {
+            Outcome::Free => Ok(None),
+            Outcome::Decided(receipt) => Ok(Some(*receipt)),
+            Outcome::OtherContent => {
+                let message = format!("the id {} belongs to another submission", binding.id);
+                let hint = "give each submission an id of its own, or none";
+                Err(Diagnostic::new(Code::InvalidSubmission, message)
+                    .hint(hint)
+                    .into())
+            }
+        }
+    }
+
+    /// Takes the new tip over; its flip is confirmed later.
+    pub(super) fn advance(&mut self, tip: Tip) {
+        self.tip = tip;
+        self.confirmed = false;
+    }
+
+    /// Confirms the last flip in the database, when that was not done yet.
+    pub fn confirm(&mut self) -> StoreResult<()> {
+        if !self.confirmed && self.latched.is_none() {
+            recover::confirm(&mut self.store, &self.tip.stored)?;
+            self.confirmed = true;
+        }
+        Ok(())
+    }
+
+    /// Whether the last flip still has to be confirmed.
+    pub fn needs_confirmation(&self) -> bool {
+        !self.confirmed && self.latched.is_none()
+    }
+
+    /// Puts things in order after a flip that failed, and says how it failed.
+    pub(super) fn after_failed_flip(&mut self, failure: FlipFailure) -> Refusal {
+        match failure {
+            FlipFailure::NotFlipped(error) => {
+                let refusal = Refusal::from(error);
+                let tip = self.tip.stored.record.seq;
+                if let Err(error) = void_beyond(&mut self.store, tip, "failed-flip") {
+                    tracing::error!(%error, "what a failed flip left behind could not be voided");
+                    self.latched = Some(refusal.clone());
+                }
+                refusal
+            }
+            FlipFailure::InDoubt(error) => {
+                let message =
+                    format!("ACTIVE was switched, but the disk did not confirm it: {error}");
+                let refusal = Refusal::from(Diagnostic::new(Code::InDoubt, message));
+                self.latched = Some(refusal.clone());
+                refusal
+            }
+        }
+    }
+
+    /// Appends to the journal in a transaction of its own. A journal that cannot be written latches:
+    /// no outcome may go unrecorded.
+    pub fn record_event(&mut self, detail: EventDetail<'_>) -> StoreResult<()> {
+        let at = self.store.world.clock.now();
+        self.store
+            .database
+            .transaction(|database| database.append_event(&Event { at, detail }))
+    }
+
+    /// Makes the workspace read-only until it is recovered.
+    pub fn latch(&mut self, cause: Refusal) {
+        self.latched.get_or_insert(cause);
+    }
+}

@@ -1,0 +1,189 @@
+//! Stage 3: the candidate is what it says it is.
+//!
+//! Owns: `Verified`. Changed files are read back from disk and digested again; unchanged ones are
+//! covered by the tree digest and by the check of the tree they are linked from. Counts, limits, the
+//! name policy over the whole tree, symlink targets at their final place.
+//!
+//! Keeps invariants 1 and 9.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+use semaprax_protocol::submission::EntryKind;
+use semaprax_protocol::{Code, Diagnostic, LogicalPath, NamePolicy, Refusal};
+
+use super::build::Candidate;
+use super::ledger::Ledger;
+use crate::store::check::{Depth, check_leaf};
+use crate::store::tree::{Branch, Difference, Found, Tree};
+use crate::store::{Store, StoreError, StoreResult};
+
+/// A candidate that was read back and found right.
+#[derive(Debug)]
+#[must_use]
+pub struct Verified {
+    pub(super) candidate: Candidate,
+}
+
+impl Verified {
+    /// Whether it is to be published at all.
+    pub fn is_dry_run(&self) -> bool {
+        self.candidate.head.dry_run
+    }
+
+    /// Takes the candidate's directory away.
+    pub fn discard(self, ledger: &Ledger) {
+        self.candidate.discard(ledger);
+    }
+}
+
+/// Verifies the whole candidate.
+pub fn verify(ledger: &Ledger, candidate: Candidate) -> Result<Verified, Refusal> {
+    let checked =
+        check_paths(ledger, &candidate).and_then(|()| check_directory(ledger, &candidate));
+    match checked {
+        Ok(()) => Ok(Verified { candidate }),
+        Err(refusal) => {
+            candidate.discard(ledger);
+            Err(refusal)
+        }
+    }
+}
+
+fn check_directory(ledger: &Ledger, candidate: &Candidate) -> Result<(), Refusal> {
+    let Some((staging, made)) = &candidate.staging else {
+        return Ok(());
+    };
+    let expected = candidate.tree.root().files();
+    let found = made.linked + made.copied.len() as u64;
+    if found != expected {
+        let what = format!("the candidate has {found} files on disk, not {expected}");
+        return Err(StoreError::damaged(what).into());
+    }
+    let disk = &*ledger.store.world.disk;
+    let files = staging.files();
+    made.copied.par_iter().try_for_each(|(path, leaf)| {
+        match check_leaf(disk, &files.join(path.as_str()), leaf, None, Depth::Content) {
+            Ok(None) => Ok(()),
+            Ok(Some(fault)) => {
+                let message = format!(
+                    "`{path}` read back from the candidate is wrong: {}",
+                    fault.detail()
+                );
+                Err(Refusal::from(
+                    Diagnostic::new(Code::Io, message).at(path.as_str()),
+                ))
+            }
+            Err(error) => Err(error.into()),
+        }
+    })
+}
+
+fn check_paths(ledger: &Ledger, candidate: &Candidate) -> Result<(), Refusal> {
+    let mut diagnostics = Vec::new();
+    for difference in &candidate.differences {
+        let Some(after) = difference.after else {
+            continue;
+        };
+        let path = &difference.path;
+        if after.bytes > ledger.limits.file_bytes {
+            let message = format!(
+                "`{path}` has {} bytes; {} are allowed in a file",
+                after.bytes, ledger.limits.file_bytes
+            );
+            diagnostics.push(Diagnostic::new(Code::LimitExceeded, message).at(path.as_str()));
+        }
+        if difference.before.is_none()
+            && let Err(refusal) = path.check(ledger.names)
+        {
+            let message = format!("the path `{path}` is refused: {refusal}");
+            diagnostics.push(Diagnostic::new(Code::PathRefused, message).at(path.as_str()));
+        }
+        if after.kind == EntryKind::Symlink {
+            let target = candidate.fresh.content(&ledger.store, &after.blob)?;
+            let target = String::from_utf8_lossy(&target);
+            if let Err(refusal) = semaprax_protocol::check_symlink_target(path, &target) {
+                let message = format!("the symlink `{path}` to `{target}` is refused: {refusal}");
+                diagnostics.push(Diagnostic::new(Code::PathRefused, message).at(path.as_str()));
+            }
+        }
+    }
+    if ledger.names == NamePolicy::Portable {
+        diagnostics.extend(folding_clashes(
+            &ledger.store,
+            &candidate.tree,
+            &candidate.differences,
+        )?);
+    }
+    Refusal::of(diagnostics).map_or(Ok(()), Err)
+}
+
+/// New paths whose spelling equals another one after case folding, at any level.
+fn folding_clashes(
+    store: &Store,
+    tree: &Tree,
+    differences: &[Difference],
+) -> StoreResult<Vec<Diagnostic>> {
+    let mut names: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+    let mut diagnostics = Vec::new();
+    for difference in differences
+        .iter()
+        .filter(|difference| difference.before.is_none())
+    {
+        let mut here = Some(difference.path.clone());
+        while let Some(path) = here {
+            let parent = path.parent();
+            let key = parent.as_ref().map_or("", LogicalPath::as_str).to_owned();
+            if !names.contains_key(&key) {
+                names.insert(key.clone(), folded_names(store, tree, parent.as_ref())?);
+            }
+            let same = names
+                .get(&key)
+                .and_then(|names| names.get(&LogicalPath::fold_segment(path.name())));
+            if let Some(other) =
+                same.and_then(|same| same.iter().find(|other| **other != path.name()))
+            {
+                let other = parent
+                    .as_ref()
+                    .map_or(other.clone(), |parent| format!("{parent}/{other}"));
+                let message = format!(
+                    "`{path}` and `{other}` are equal after case folding (policy `portable`)"
+                );
+                let mut diagnostic =
+                    Diagnostic::new(Code::PathCollision, message).at(difference.path.as_str());
+                diagnostic.found = Some(other);
+                diagnostics.push(diagnostic);
+                break;
+            }
+            here = parent;
+        }
+    }
+    Ok(diagnostics)
+}
+
+/// The names of a directory by what they fold to.
+fn folded_names(
+    store: &Store,
+    tree: &Tree,
+    directory: Option<&LogicalPath>,
+) -> StoreResult<BTreeMap<String, BTreeSet<String>>> {
+    let mut folded: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut collect = |branch: &Branch| -> StoreResult<()> {
+        for (name, _) in branch.open(&store.database)?.entries() {
+            folded
+                .entry(LogicalPath::fold_segment(name))
+                .or_default()
+                .insert(name.to_string());
+        }
+        Ok(())
+    };
+    match directory {
+        None => collect(tree.root())?,
+        Some(path) => {
+            if let Found::Directory(branch) = tree.find(path, &store.database)? {
+                collect(&branch)?;
+            }
+        }
+    }
+    Ok(folded)
+}
