@@ -519,6 +519,10 @@ fields! {
         /// Whether to put right what can be.
         #[serde(default)]
         repair: bool,
+        /// The directory of the workspace, for one that is too damaged to be opened: sent on a
+        /// connection that names none.
+        #[serde(default)]
+        directory: Option<Utf8PathBuf>,
     }
 
     /// Parameters of `doctor`.

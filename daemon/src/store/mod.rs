@@ -15,6 +15,7 @@ pub mod database;
 pub mod error;
 pub mod generation;
 pub mod history;
+pub mod identity;
 pub mod layout;
 pub mod objects;
 pub mod recover;

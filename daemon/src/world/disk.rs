@@ -99,6 +99,10 @@ pub trait Disk: Send + Sync {
     fn sync_directory(&self, path: &Utf8Path) -> WorldResult<()>;
     /// Moves a name over another, atomically.
     fn rename(&self, from: &Utf8Path, to: &Utf8Path) -> WorldResult<()>;
+    /// Exchanges two names, atomically.
+    fn exchange(&self, one: &Utf8Path, other: &Utf8Path) -> WorldResult<()>;
+    /// Makes a copy that shares blocks; fails where the file system cannot.
+    fn reflink(&self, from: &Utf8Path, to: &Utf8Path) -> WorldResult<()>;
     /// Gives an inode a second name; the new name must not exist.
     fn link(&self, from: &Utf8Path, to: &Utf8Path) -> WorldResult<()>;
     /// Makes a symlink that must not exist.

@@ -7,6 +7,7 @@
 mod disk;
 mod error;
 mod real;
+pub mod source;
 
 pub use disk::{Disk, EntryType, FileLock, Filesystem, Metadata, OpenedFile};
 pub use error::{WorldError, WorldResult};

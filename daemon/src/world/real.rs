@@ -109,6 +109,21 @@ impl Disk for RealWorld {
         fs::rename(from, to).context("rename to", to)
     }
 
+    fn exchange(&self, one: &Utf8Path, other: &Utf8Path) -> WorldResult<()> {
+        let flags = rustix::fs::RenameFlags::EXCHANGE;
+        rustix::fs::renameat_with(CWD, one.as_std_path(), CWD, other.as_std_path(), flags)
+            .context("exchange", one)
+    }
+
+    fn reflink(&self, from: &Utf8Path, to: &Utf8Path) -> WorldResult<()> {
+        let reflink = || -> io::Result<()> {
+            let source = open_nofollow(from)?;
+            let target = OpenOptions::new().write(true).create_new(true).open(to)?;
+            Ok(rustix::fs::ioctl_ficlone(&target, &source)?)
+        };
+        reflink().context("share the blocks of", from)
+    }
+
     fn link(&self, from: &Utf8Path, to: &Utf8Path) -> WorldResult<()> {
         // linkat without AT_SYMLINK_FOLLOW: a symlink gets a second name, not its target.
         rustix::fs::linkat(

@@ -1,0 +1,362 @@
+//! `doctor`: whether the environment can keep what Semaprax promises.
+//!
+//! Owns: the checks and the advice. Never: changes anything but probe files of its own, which it takes
+//! away again.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use semaprax_protocol::SchemaTag;
+use semaprax_protocol::documents::{Finding, FindingStatus, Health};
+
+use crate::reader::Offline;
+use crate::store::Layout;
+use crate::world::{World, WorldResult};
+
+/// Less room than this is worth a warning.
+const LOW_BYTES: u64 = 1 << 30;
+const LOW_INODES: u64 = 10_000;
+
+struct Doctor<'doctor> {
+    world: &'doctor World,
+    findings: Vec<Finding>,
+}
+
+/// Looks at `root` and, when it is a workspace, at its state.
+pub fn doctor(world: &World, root: &Utf8Path) -> Health {
+    let mut doctor = Doctor {
+        world,
+        findings: Vec::new(),
+    };
+    let layout = Layout::new(root);
+    let is_workspace = matches!(world.disk.metadata(&layout.database()), Ok(Some(_)));
+    doctor.filesystem(root);
+    doctor.space(root);
+    doctor.features(if is_workspace { layout.state() } else { root });
+    doctor.clock(root);
+    doctor.watches();
+    if is_workspace {
+        doctor.store(root);
+        doctor.holder(&layout);
+        doctor.leftovers(&layout);
+    } else {
+        let detail = format!("`{root}` is no workspace");
+        doctor.add(
+            "workspace",
+            FindingStatus::Warning,
+            detail,
+            Some("run `semaprax init`"),
+        );
+    }
+    Health {
+        schema: SchemaTag::new(),
+        findings: doctor.findings,
+    }
+}
+
+impl Doctor<'_> {
+    fn add(&mut self, check: &str, status: FindingStatus, detail: String, fix: Option<&str>) {
+        let fix = fix.map(str::to_owned);
+        self.findings.push(Finding {
+            check: check.to_owned(),
+            status,
+            detail,
+            fix,
+        });
+    }
+
+    fn filesystem(&mut self, root: &Utf8Path) {
+        match self.world.disk.filesystem(root) {
+            Ok(found) if found.is_refused() => {
+                let detail = format!(
+                    "{} does not keep locks and renames as promised",
+                    found.name().unwrap_or("it")
+                );
+                self.add(
+                    "file-system",
+                    FindingStatus::Problem,
+                    detail,
+                    Some("move the workspace to a local file system"),
+                );
+            }
+            Ok(found) if found.name() == Some("overlay") => {
+                let detail = "an overlay: its durability is that of the layer below".to_owned();
+                self.add(
+                    "file-system",
+                    FindingStatus::Warning,
+                    detail,
+                    Some("keep the workspace on a volume"),
+                );
+            }
+            Ok(found) => {
+                let detail = found.name().map_or_else(
+                    || format!("unknown (magic {:#x})", found.magic),
+                    str::to_owned,
+                );
+                self.add("file-system", FindingStatus::Ok, detail, None);
+            }
+            Err(error) => self.add(
+                "file-system",
+                FindingStatus::Problem,
+                error.to_string(),
+                None,
+            ),
+        }
+    }
+
+    fn space(&mut self, root: &Utf8Path) {
+        match self.world.disk.free_space(root) {
+            Ok((bytes, inodes)) => {
+                let low = bytes < LOW_BYTES;
+                let status = if low {
+                    FindingStatus::Warning
+                } else {
+                    FindingStatus::Ok
+                };
+                let fix = low.then_some("make room, for example with `semaprax gc`");
+                self.add(
+                    "free-space",
+                    status,
+                    format!("{} MiB free", bytes >> 20),
+                    fix,
+                );
+                // Some file systems make inodes as they go and report none.
+                let low = inodes > 0 && inodes < LOW_INODES;
+                let status = if low {
+                    FindingStatus::Warning
+                } else {
+                    FindingStatus::Ok
+                };
+                self.add(
+                    "free-inodes",
+                    status,
+                    format!("{inodes} free"),
+                    low.then_some("remove files, or run `semaprax gc`"),
+                );
+            }
+            Err(error) => self.add(
+                "free-space",
+                FindingStatus::Problem,
+                error.to_string(),
+                None,
+            ),
+        }
+    }
+
+    fn features(&mut self, place: &Utf8Path) {
+        let probe = place.join(format!(".semaprax-probe-{}", self.world.entropy.uuid()));
+        let disk = &self.world.disk;
+        if let Err(error) = disk.create_directory(&probe, 0o700) {
+            let detail = format!("no probe could be made: {error}");
+            return self.add(
+                "writable",
+                FindingStatus::Warning,
+                detail,
+                Some("a read-only workspace can be read, not published to"),
+            );
+        }
+        let first = probe.join("a");
+        let links = disk
+            .create(&first, b"x", 0o644)
+            .and_then(|()| disk.link(&first, &probe.join("b")));
+        match links {
+            Ok(()) => self.add(
+                "hard-links",
+                FindingStatus::Ok,
+                "supported".to_owned(),
+                None,
+            ),
+            Err(error) => {
+                let detail = format!("not supported, so every generation is a full copy: {error}");
+                self.add(
+                    "hard-links",
+                    FindingStatus::Warning,
+                    detail,
+                    Some("use a file system with hard links"),
+                );
+            }
+        }
+        match disk.metadata(&probe.join("A")) {
+            Ok(None) => self.add(
+                "case-folding",
+                FindingStatus::Ok,
+                "names keep their case".to_owned(),
+                None,
+            ),
+            _ => {
+                let detail = "names that differ in case only are one name here".to_owned();
+                self.add(
+                    "case-folding",
+                    FindingStatus::Warning,
+                    detail,
+                    Some("keep the name policy `portable`"),
+                );
+            }
+        }
+        let second = probe.join("c");
+        let durable = disk
+            .sync_file(&first)
+            .and_then(|()| disk.rename(&first, &second))
+            .and_then(|()| disk.sync_directory(&probe));
+        match durable {
+            Ok(()) => self.add(
+                "durable-rename",
+                FindingStatus::Ok,
+                "files and directories can be synced".to_owned(),
+                None,
+            ),
+            Err(error) => self.add(
+                "durable-rename",
+                FindingStatus::Problem,
+                error.to_string(),
+                Some("use another file system"),
+            ),
+        }
+        let exchange = disk
+            .create(&probe.join("d"), b"y", 0o644)
+            .and_then(|()| disk.exchange(&second, &probe.join("d")));
+        let (status, detail) = match exchange {
+            Ok(()) => (
+                FindingStatus::Ok,
+                "two names can be exchanged at once".to_owned(),
+            ),
+            Err(_) => (FindingStatus::Ok, "not supported; not needed".to_owned()),
+        };
+        self.add("rename-exchange", status, detail, None);
+        let reflink = disk.reflink(&second, &probe.join("e"));
+        let detail = if reflink.is_ok() {
+            "copies can share blocks"
+        } else {
+            "not supported; copies are full"
+        };
+        self.add("reflink", FindingStatus::Ok, detail.to_owned(), None);
+        let lock = disk.try_lock(&probe.join("lock"), true, true);
+        match lock {
+            Ok(Some(_)) => self.add("locks", FindingStatus::Ok, "supported".to_owned(), None),
+            Ok(None) => self.add(
+                "locks",
+                FindingStatus::Problem,
+                "a fresh file is locked already".to_owned(),
+                Some("use a local file system"),
+            ),
+            Err(error) => self.add(
+                "locks",
+                FindingStatus::Problem,
+                error.to_string(),
+                Some("use a local file system"),
+            ),
+        }
+        if let Err(error) =
+            crate::store::trash::remove(self.world, &probe, crate::world::EntryType::Directory)
+        {
+            self.add(
+                "writable",
+                FindingStatus::Warning,
+                format!("the probe stays behind: {error}"),
+                None,
+            );
+        }
+    }
+
+    fn clock(&mut self, root: &Utf8Path) {
+        let tip = Offline::open(self.world, root).and_then(|offline| offline.published_at());
+        let now = self.world.clock.now();
+        match tip {
+            Ok(last) if last > now => {
+                let detail = format!("the last publication is of {last}, the clock says {now}");
+                self.add(
+                    "clock",
+                    FindingStatus::Warning,
+                    detail,
+                    Some("set the clock; publication times go on increasing"),
+                );
+            }
+            _ => self.add("clock", FindingStatus::Ok, format!("{now}"), None),
+        }
+        let boot = self.world.clock.boot_id();
+        let (status, detail) = match boot {
+            Some(id) => (FindingStatus::Ok, id),
+            None => (
+                FindingStatus::Warning,
+                "no boot id: trees are verified at every start".to_owned(),
+            ),
+        };
+        self.add("boot-id", status, detail, None);
+    }
+
+    fn watches(&mut self) {
+        let read = |name: &str| -> Option<u64> {
+            let path = Utf8PathBuf::from(format!("/proc/sys/fs/inotify/{name}"));
+            let bytes = self.world.disk.read(&path).ok()?;
+            String::from_utf8(bytes).ok()?.trim().parse().ok()
+        };
+        let found = read("max_user_instances").zip(read("max_user_watches"));
+        match found {
+            Some((instances, watches)) => {
+                let low = instances < 16 || watches < 64;
+                let status = if low {
+                    FindingStatus::Warning
+                } else {
+                    FindingStatus::Ok
+                };
+                let fix = low.then_some("raise fs.inotify.max_user_instances and max_user_watches");
+                let detail = format!(
+                    "{instances} instances, {watches} watches; `watch` without a daemon needs one of each"
+                );
+                self.add("inotify", status, detail, fix);
+            }
+            None => self.add(
+                "inotify",
+                FindingStatus::Ok,
+                "no limits are told here".to_owned(),
+                None,
+            ),
+        }
+    }
+
+    fn store(&mut self, root: &Utf8Path) {
+        match Offline::open(self.world, root).and_then(|offline| offline.published_at()) {
+            Ok(_) => {
+                let detail = format!("version {}", crate::store::database::STORE_VERSION);
+                self.add("store", FindingStatus::Ok, detail, None);
+            }
+            Err(refusal) => {
+                let hint = refusal
+                    .diagnostics
+                    .first()
+                    .and_then(|diagnostic| diagnostic.hint.clone());
+                let detail = refusal.to_string();
+                self.findings.push(Finding {
+                    check: "store".to_owned(),
+                    status: FindingStatus::Problem,
+                    detail,
+                    fix: hint,
+                });
+            }
+        }
+    }
+
+    fn holder(&mut self, layout: &Layout) {
+        let detail = match self.world.disk.read(&layout.lock()) {
+            Ok(bytes) if bytes.is_empty() => "nobody".to_owned(),
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) => error.to_string(),
+        };
+        self.add("lock-holder", FindingStatus::Ok, detail, None);
+    }
+
+    fn leftovers(&mut self, layout: &Layout) {
+        let count = |place: &Utf8Path| -> WorldResult<usize> {
+            Ok(self.world.disk.read_directory(place)?.len())
+        };
+        let found =
+            count(&layout.staging()).and_then(|staging| Ok((staging, count(&layout.trash())?)));
+        match found {
+            Ok((0, 0)) => self.add("leftovers", FindingStatus::Ok, "none".to_owned(), None),
+            Ok((staging, trash)) => {
+                let detail =
+                    format!("{staging} in staging, {trash} in trash; the next start clears them");
+                self.add("leftovers", FindingStatus::Ok, detail, None);
+            }
+            Err(error) => self.add("leftovers", FindingStatus::Problem, error.to_string(), None),
+        }
+    }
+}

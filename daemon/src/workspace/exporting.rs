@@ -1,0 +1,104 @@
+//! Writable copies of a generation.
+//!
+//! Owns: `export`, and the marker that lets `publish --from-dir` know the base. The marker lies in the
+//! copy's own `.semaprax-workspace`, which is never content.
+
+use camino::Utf8Path;
+use semaprax_protocol::documents::Exported;
+use semaprax_protocol::request::Export;
+use semaprax_protocol::{Code, Diagnostic, Refusal, SchemaTag};
+
+use super::Writer;
+use super::publishing::ExportMarker;
+use crate::store::checkout::{Modes, materialize};
+use crate::store::layout::STATE_DIRECTORY;
+use crate::store::objects::FreshBlobs;
+use crate::store::{StoreError, identity, trash};
+use crate::world::EntryType;
+
+impl Writer {
+    pub(super) fn export(&mut self, params: &Export) -> Result<Exported, Refusal> {
+        let store = &self.ledger.store;
+        let directory = &params.directory;
+        let stored = match &params.revision {
+            Some(revision) => self.resolve(revision)?,
+            None => self.ledger.tip.stored.clone(),
+        };
+        let tree = stored.tree()?;
+        self.make_room(directory)?;
+        let written = materialize(
+            store,
+            &tree,
+            &FreshBlobs::default(),
+            None,
+            directory,
+            Modes::WRITABLE,
+        )
+        .map_err(Refusal::from)
+        .and_then(|_| self.mark(directory, &stored.record.revision.to_string()));
+        if let Err(refusal) = written {
+            // Nothing half-made stays: the directory was ours to make.
+            if let Err(error) = trash::remove(&store.world, directory, EntryType::Directory) {
+                tracing::warn!(%error, "a failed export could not be taken away");
+            }
+            return Err(refusal);
+        }
+        Ok(Exported {
+            schema: SchemaTag::new(),
+            revision: stored.record.revision,
+            seq: stored.record.seq,
+            files: stored.record.files,
+            path: directory.clone(),
+        })
+    }
+
+    /// The directory must not be there, or be empty.
+    fn make_room(&self, directory: &Utf8Path) -> Result<(), Refusal> {
+        let disk = &self.ledger.store.world.disk;
+        if directory.starts_with(self.ledger.store.layout.state()) {
+            let message = format!("`{directory}` lies inside the state directory");
+            return Err(Diagnostic::new(Code::PathRefused, message)
+                .at(directory.as_str())
+                .into());
+        }
+        match disk.metadata(directory)? {
+            None => Ok(()),
+            Some(found)
+                if found.kind == EntryType::Directory
+                    && disk.read_directory(directory)?.is_empty() =>
+            {
+                Ok(disk.remove_directory(directory)?)
+            }
+            Some(_) => {
+                let message = format!("`{directory}` exists and is not an empty directory");
+                let hint = "choose a directory that does not exist yet";
+                Err(Diagnostic::new(Code::AlreadyExists, message)
+                    .at(directory.as_str())
+                    .hint(hint)
+                    .into())
+            }
+        }
+    }
+
+    fn mark(&self, directory: &Utf8Path, revision: &str) -> Result<(), Refusal> {
+        let store = &self.ledger.store;
+        let marker = ExportMarker {
+            schema: ExportMarker::SCHEMA.to_owned(),
+            workspace: identity::workspace_id(&store.database)?,
+            revision: revision.to_owned(),
+        };
+        let bytes = serde_json::to_vec(&marker).map_err(|error| {
+            StoreError::damaged(format!("the marker cannot be written: {error}"))
+        })?;
+        let state = directory.join(STATE_DIRECTORY);
+        store.world.disk.create_directory(&state, 0o700)?;
+        store
+            .world
+            .disk
+            .create(&state.join(".gitignore"), b"*\n", 0o644)?;
+        Ok(store
+            .world
+            .disk
+            .create(&state.join(ExportMarker::NAME), &bytes, 0o644)?)
+    }
+}

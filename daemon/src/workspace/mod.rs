@@ -1,0 +1,115 @@
+//! One open workspace: the handle that connections share, and the one writer.
+//!
+//! Owns: opening (LOCK, recovery), [`Workspace`] (reads and leases, from any thread) and [`Writer`]
+//! (everything that changes the workspace, on a thread of its own). `init.rs` makes a workspace,
+//! `import.rs` reads directories, `leasing.rs`, `publishing.rs`, `upkeep.rs`, `verifying.rs` and
+//! `exporting.rs` are what the writer does, `doctor.rs` looks at the environment.
+//! Never: tokio, sockets, or the queue.
+//!
+//! Keeps invariants 4, 7 and 11.
+
+mod doctor;
+mod exporting;
+mod import;
+mod init;
+mod leasing;
+mod publishing;
+mod shared;
+mod upkeep;
+mod verifying;
+mod writer;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use semaprax_protocol::request::Request;
+use semaprax_protocol::{Code, Diagnostic, Refusal, Sha256, StampedDigest, SubmissionId};
+
+pub use doctor::doctor;
+pub use init::initialize;
+pub use shared::{Acquired, Workspace};
+pub use verifying::verify_unopened;
+pub use writer::Writer;
+
+use crate::config::Config;
+use crate::pipeline::Ledger;
+use crate::pipeline::ledger::Tip;
+use crate::store::database::Database;
+use crate::store::recover::{self, recover};
+use crate::store::tree::NodeSource;
+use crate::store::{Layout, Store, StoreError, StoreResult, identity};
+use crate::world::World;
+
+/// Who holds a workspace: written into LOCK for clients to find.
+#[derive(Debug, Clone)]
+pub struct Holder {
+    /// The socket of the daemon.
+    pub socket: Utf8PathBuf,
+    /// Its process.
+    pub pid: u32,
+}
+
+/// Content that a connection sent ahead with `blob.put`, by SHA-256.
+pub type Uploads = BTreeMap<Sha256, Arc<Vec<u8>>>;
+
+/// A request for the writer.
+#[derive(Debug)]
+pub struct Job {
+    /// The request.
+    pub request: Request,
+    /// The name of the submission, for requests that publish: the client's own or a new one.
+    pub submission: Option<SubmissionId>,
+    /// Content sent ahead on the same connection.
+    pub uploads: Uploads,
+    /// The process of the client.
+    pub pid: Option<u32>,
+}
+
+/// A source of nodes that has none: for trees made in memory from nothing.
+#[derive(Debug)]
+struct NoNodes;
+
+impl NodeSource for NoNodes {
+    fn node(&self, digest: &StampedDigest) -> StoreResult<Vec<u8>> {
+        Err(StoreError::damaged(format!(
+            "node {digest} is not in memory"
+        )))
+    }
+}
+
+/// Opens a workspace: takes LOCK (retrying for a second), recovers, makes ACTIVE durable.
+pub fn open(
+    world: &World,
+    root: &Utf8Path,
+    holder: &Holder,
+    config: &Config,
+) -> Result<(Arc<Workspace>, Writer), Refusal> {
+    let layout = Layout::new(root);
+    if world.disk.metadata(&layout.database())?.is_none() {
+        let message = format!("`{root}` is no workspace");
+        return Err(Diagnostic::new(Code::NotAWorkspace, message)
+            .at(root.as_str())
+            .into());
+    }
+    let lock = recover::lock(world, &layout, &holder.socket, holder.pid)?;
+    let database = Database::open_writer(&layout.database())?;
+    let mut store = Store {
+        world: world.clone(),
+        layout: layout.clone(),
+        database,
+    };
+    let (stored, tree) = recover(&mut store)?;
+    let names = identity::name_policy(&store.database)?;
+    let id = identity::workspace_id(&store.database)?;
+    let workspace = Arc::new(Workspace::new(world, layout, id, config, lock.inode())?);
+    workspace.load_leases(&store)?;
+    let ledger = Ledger::new(store, Tip { stored, tree }, names, config.limits.clone());
+    let writer = Writer::new(
+        ledger,
+        Arc::clone(&workspace),
+        lock,
+        config.retention.clone(),
+    );
+    Ok((workspace, writer))
+}

@@ -1,0 +1,114 @@
+//! Collecting: trees that nobody needs, and content that the retention rules let go.
+//!
+//! Owns: `gc`, asked for or routine. The rules themselves are the store's.
+
+use std::time::Duration;
+
+use semaprax_protocol::Refusal;
+use semaprax_protocol::SchemaTag;
+use semaprax_protocol::documents::{Collection, KeptGeneration};
+use semaprax_protocol::request::Collect;
+use serde_json::json;
+
+use super::Writer;
+use crate::store::collect::{TreeRule, materialized, reasons, remove};
+use crate::store::history::EventDetail;
+use crate::store::retention::{ContentRetention, collect_content, sweep_objects};
+
+impl Writer {
+    pub(super) fn collect(&mut self, params: &Collect) -> Result<Collection, Refusal> {
+        self.expire_leases()?;
+        let min_age = params
+            .min_age_ms
+            .map_or(self.retention.young, Duration::from_millis);
+        let rule = TreeRule {
+            tip: self.ledger.tip.stored.record.seq,
+            keep: params.keep.unwrap_or(self.retention.trees),
+            min_age,
+        };
+        let mut collection = self.collect_trees(rule, params.dry_run)?;
+        if !params.dry_run {
+            collection.content_collected = self.collect_content()?;
+        }
+        if !collection.removed.is_empty() && !params.dry_run {
+            let detail = json!({
+                "removed": collection.removed,
+                "freedBytes": collection.freed_bytes,
+                "contentCollected": collection.content_collected,
+            });
+            self.ledger.record_event(EventDetail::Other {
+                kind: "collected",
+                detail,
+            })?;
+        }
+        Ok(collection)
+    }
+
+    /// Collects by the configured rules; nothing is recorded when there was nothing to do.
+    pub(super) fn collect_routinely(&mut self) -> Result<(), Refusal> {
+        let params = Collect {
+            dry_run: false,
+            min_age_ms: None,
+            keep: None,
+        };
+        self.collect(&params).map(drop)
+    }
+
+    fn collect_trees(&mut self, rule: TreeRule, dry_run: bool) -> Result<Collection, Refusal> {
+        let store = &self.ledger.store;
+        let pins = store.database.pins()?;
+        let (mut removed, mut kept, mut freed_bytes) = (Vec::new(), Vec::new(), 0);
+        for revision in materialized(store)? {
+            let why = reasons(store, rule, &revision, &pins, &self.workspace.leases())?;
+            if !why.is_empty() {
+                kept.push(KeptGeneration {
+                    revision,
+                    reasons: why,
+                });
+                continue;
+            }
+            if dry_run {
+                removed.push(revision);
+                continue;
+            }
+            match remove(store, rule, &revision, &pins, self.workspace.lease_table())? {
+                Some(freed) => {
+                    freed_bytes += freed;
+                    removed.push(revision);
+                }
+                None => {
+                    // A lease came in between.
+                    let why = reasons(store, rule, &revision, &pins, &self.workspace.leases())?;
+                    kept.push(KeptGeneration {
+                        revision,
+                        reasons: why,
+                    });
+                }
+            }
+        }
+        Ok(Collection {
+            schema: SchemaTag::new(),
+            removed,
+            kept,
+            freed_bytes,
+            dry_run,
+            content_collected: 0,
+        })
+    }
+
+    fn collect_content(&mut self) -> Result<u64, Refusal> {
+        let rule = ContentRetention {
+            publications: self.retention.content_publications,
+            age: self.retention.content_age,
+        };
+        let tip = self.ledger.tip.stored.record.seq;
+        let now = self.ledger.store.world.clock.now();
+        let collected = collect_content(&mut self.ledger.store, tip, rule)?;
+        sweep_objects(&self.ledger.store)?;
+        self.ledger
+            .store
+            .database
+            .transaction(|database| database.forget_unchanged(now))?;
+        Ok(collected)
+    }
+}

@@ -1,0 +1,183 @@
+//! The one writer: everything that changes a workspace goes through it, one request at a time.
+//!
+//! Owns: which request is carried out where, the record of every refusal, and the work of idle moments.
+//!
+//! Keeps invariants 3 (an idle writer confirms) and 11 (every refusal is recorded).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use semaprax_protocol::request::{Request, Response};
+use semaprax_protocol::{Code, Diagnostic, Refusal, Revision, SubmissionId};
+
+use super::publishing::{InSubmission as _, author_of};
+use super::{Job, Workspace};
+use crate::config::Retention;
+use crate::pipeline::Ledger;
+use crate::store::history::EventDetail;
+use crate::store::recover::ensure_tree;
+use crate::store::trash;
+use crate::world::FileLock;
+
+/// The least time between two collections that nobody asked for.
+const COLLECT_PAUSE: Duration = Duration::from_secs(60);
+
+/// The one writer of a workspace. Lives on a thread of its own.
+#[derive(Debug)]
+pub struct Writer {
+    pub(super) ledger: Ledger,
+    pub(super) workspace: Arc<Workspace>,
+    pub(super) retention: Retention,
+    /// When it last collected on its own, on the boot-time clock.
+    collected: Option<Duration>,
+    lock: Box<dyn FileLock>,
+}
+
+impl Writer {
+    pub(super) fn new(
+        ledger: Ledger,
+        workspace: Arc<Workspace>,
+        lock: Box<dyn FileLock>,
+        retention: Retention,
+    ) -> Self {
+        Self {
+            ledger,
+            workspace,
+            retention,
+            collected: None,
+            lock,
+        }
+    }
+
+    /// Carries out a request that needs the writer: publish, publish.directory, rollback, revert,
+    /// undo, lease.acquire with a ttl, lease.renew, lease.release, pin, unpin, gc, verify, export,
+    /// doctor. Every refusal of a submission is recorded in the journal before this returns.
+    pub fn perform(&mut self, job: Job) -> Result<Response, Refusal> {
+        match &job.request {
+            Request::Publish(_)
+            | Request::PublishDirectory(_)
+            | Request::Rollback(_)
+            | Request::Revert(_)
+            | Request::Undo(_) => self
+                .perform_publication(&job)
+                .map(|(receipt, wrap)| wrap(receipt)),
+            Request::LeaseAcquire(params) => self
+                .acquire_detached(params, job.pid)
+                .map(Response::LeaseAcquire),
+            Request::LeaseRenew(params) => self.renew(params).map(Response::LeaseRenew),
+            Request::LeaseRelease(params) => self
+                .release_detached(params.lease)
+                .map(Response::LeaseRelease),
+            Request::Pin(params) => self.pin(params).map(Response::Pin),
+            Request::Unpin(params) => self.unpin(params).map(Response::Unpin),
+            Request::Collect(params) => self.collect(params).map(Response::Collect),
+            Request::Verify(params) => self.verify(params).map(Response::Verify),
+            Request::Export(params) => self.export(params).map(Response::Export),
+            Request::Doctor(_) => {
+                let store = &self.ledger.store;
+                Ok(Response::Doctor(super::doctor(
+                    &store.world,
+                    store.layout.root(),
+                )))
+            }
+            other => {
+                let message = format!("`{}` does not need the writer", other.method());
+                Err(Diagnostic::new(Code::Internal, message).into())
+            }
+        }
+    }
+
+    fn perform_publication(&mut self, job: &Job) -> Result<super::publishing::Outcome, Refusal> {
+        let id = job.submission.unwrap_or_else(|| self.new_submission());
+        self.publish(job, id).map_err(|refusal| {
+            let refusal = refusal.in_submission_of(&job.request);
+            self.record_refusal(id, &job.request, &refusal);
+            refusal
+        })
+    }
+
+    fn new_submission(&self) -> SubmissionId {
+        SubmissionId::from_uuid(self.ledger.store.world.entropy.uuid())
+    }
+
+    /// Makes the tree of a generation, for a lease.
+    pub fn materialize(&mut self, revision: Revision) -> Result<(), Refusal> {
+        let store = &self.ledger.store;
+        let stored = store
+            .database
+            .record_by_revision(&revision)?
+            .ok_or_else(|| {
+                Diagnostic::new(
+                    Code::UnknownRevision,
+                    format!("no publication has the revision {revision}"),
+                )
+            })?;
+        let tip = &self.ledger.tip;
+        let source = (&tip.tree, &tip.stored.record.revision);
+        Ok(ensure_tree(store, &stored, &stored.tree()?, Some(source))?)
+    }
+
+    /// Records a refusal in the journal, also one that was decided before the writer saw the
+    /// submission (queue full, deadline, cancelled). When that cannot be done the workspace takes no
+    /// more publications: no outcome may go unrecorded.
+    pub fn record_refusal(
+        &mut self,
+        submission: SubmissionId,
+        request: &Request,
+        refusal: &Refusal,
+    ) {
+        let detail = EventDetail::Refused {
+            submission: Some(submission),
+            author: author_of(request),
+            refusal,
+        };
+        if let Err(error) = self.ledger.record_event(detail) {
+            tracing::error!(%error, %submission, "a refusal could not be recorded");
+            self.ledger.latch(error.into());
+        }
+    }
+
+    /// Work for an idle moment: confirms the last flip, folds the log in, empties the trash, collects
+    /// now and then. Answers whether anything is left to do.
+    pub fn idle(&mut self) -> bool {
+        let outcome = self
+            .ledger
+            .confirm()
+            .and_then(|()| self.ledger.store.database.checkpoint(true));
+        if let Err(error) = outcome {
+            tracing::warn!(%error, "idle work failed");
+            return false;
+        }
+        let now = self.ledger.store.world.clock.since_boot();
+        if self
+            .collected
+            .is_none_or(|last| now.saturating_sub(last) >= COLLECT_PAUSE)
+        {
+            self.collected = Some(now);
+            if let Err(refusal) = self.collect_routinely() {
+                tracing::warn!(%refusal, "the collector failed");
+            }
+        }
+        if let Err(error) = trash::empty(&self.ledger.store.world, &self.ledger.store.layout) {
+            tracing::warn!(%error, "the trash could not be emptied");
+        }
+        false
+    }
+
+    /// Confirms the last flip and lets go of LOCK.
+    pub fn close(self) {
+        let Self {
+            mut ledger, lock, ..
+        } = self;
+        if let Err(error) = ledger.confirm() {
+            tracing::warn!(%error, "the last publication could not be confirmed; the next start will");
+        }
+        if let Err(error) = ledger.store.database.close() {
+            tracing::warn!(%error, "the database could not be closed");
+        }
+        // The name stays: whoever waits for it holds the same file. Only the holder is gone.
+        if let Err(error) = lock.write(b"") {
+            tracing::warn!(%error, "LOCK could not be emptied");
+        }
+    }
+}

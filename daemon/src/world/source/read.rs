@@ -1,0 +1,214 @@
+//! Reading one file of a foreign directory, as it was at one moment.
+//!
+//! Owns: the safe opening: every path is resolved below the directory's descriptor, through no
+//! symlink, without blocking on what turns out to be a FIFO; and the check that the file did not
+//! change while it was read.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
+use semaprax_protocol::submission::EntryKind;
+use semaprax_protocol::{Code, Diagnostic, Refusal};
+
+/// How often a file that changes while it is read is tried again.
+const ATTEMPTS: usize = 5;
+
+/// An open directory to read from.
+#[derive(Debug)]
+pub struct SourceDirectory {
+    root: OwnedFd,
+    path: Utf8PathBuf,
+}
+
+/// What reading a path gave.
+#[derive(Debug)]
+pub enum ReadOutcome {
+    /// Its kind and bytes; of a symlink, its target.
+    Content(EntryKind, Vec<u8>),
+    /// It is larger than the limit.
+    TooLarge,
+    /// It is neither file nor symlink (any more).
+    Special,
+    /// This user may not read it.
+    Unreadable,
+    /// It is not there (any more).
+    Gone,
+    /// It kept changing.
+    Changing,
+}
+
+impl SourceDirectory {
+    /// Opens `path`, which must be a directory.
+    pub fn open(path: &Utf8Path) -> Result<Self, Refusal> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match rustix::fs::openat(CWD, path.as_std_path(), flags, Mode::empty()) {
+            Ok(root) => Ok(Self {
+                root,
+                path: path.to_owned(),
+            }),
+            Err(error) => {
+                let message = format!(
+                    "cannot open the directory `{path}`: {}",
+                    io::Error::from(error)
+                );
+                let code = if error == rustix::io::Errno::NOENT {
+                    Code::NotFound
+                } else {
+                    Code::Io
+                };
+                Err(Diagnostic::new(code, message).at(path.as_str()).into())
+            }
+        }
+    }
+
+    /// Reads the file or symlink at `path`, at most `limit` bytes.
+    pub fn read(&self, path: &str, limit: u64) -> Result<ReadOutcome, Refusal> {
+        for _ in 0..ATTEMPTS {
+            match self.attempt(path, limit) {
+                Ok(Some(outcome)) => return Ok(outcome),
+                Ok(None) => {}
+                Err(error) => return self.classify(path, error),
+            }
+        }
+        Ok(ReadOutcome::Changing)
+    }
+
+    fn classify(&self, path: &str, error: rustix::io::Errno) -> Result<ReadOutcome, Refusal> {
+        use rustix::io::Errno;
+        match error {
+            Errno::NOENT | Errno::NOTDIR => Ok(ReadOutcome::Gone),
+            Errno::ACCESS | Errno::PERM => Ok(ReadOutcome::Unreadable),
+            // A symlink was put in the way, or a device without a driver.
+            Errno::LOOP | Errno::XDEV | Errno::NXIO | Errno::NODEV => Ok(ReadOutcome::Special),
+            error => {
+                let place = self.path.join(path);
+                let message = format!("cannot read `{place}`: {}", io::Error::from(error));
+                Err(Diagnostic::new(Code::Io, message).at(path).into())
+            }
+        }
+    }
+
+    /// `None` when the file changed meanwhile.
+    fn attempt(&self, path: &str, limit: u64) -> rustix::io::Result<Option<ReadOutcome>> {
+        let resolve =
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let look = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // The last segment may itself be a symlink, which NO_SYMLINKS would refuse: look at it from
+        // its directory.
+        let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
+        let directory = rustix::fs::openat2(
+            &self.root,
+            parent,
+            look | OFlags::DIRECTORY,
+            Mode::empty(),
+            resolve,
+        )?;
+        let before = rustix::fs::statat(&directory, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
+        match FileType::from_raw_mode(before.st_mode) {
+            FileType::Symlink => {
+                let target = rustix::fs::readlinkat(&directory, name, Vec::new())?;
+                Ok(Some(ReadOutcome::Content(
+                    EntryKind::Symlink,
+                    target.into_bytes(),
+                )))
+            }
+            FileType::RegularFile => {
+                let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+                let file = rustix::fs::openat2(&directory, name, flags, Mode::empty(), resolve)?;
+                read_file(&file, limit)
+            }
+            _ => Ok(Some(ReadOutcome::Special)),
+        }
+    }
+}
+
+fn read_file(file: &OwnedFd, limit: u64) -> rustix::io::Result<Option<ReadOutcome>> {
+    let before = rustix::fs::fstat(file)?;
+    if FileType::from_raw_mode(before.st_mode) != FileType::RegularFile {
+        return Ok(Some(ReadOutcome::Special));
+    }
+    if before.st_size.cast_unsigned() > limit {
+        return Ok(Some(ReadOutcome::TooLarge));
+    }
+    let size = usize::try_from(before.st_size).unwrap_or(0);
+    let mut content = vec![0; size + 1];
+    let mut filled = 0;
+    while let Some(rest) = content.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::pread(file, rest, filled as u64)? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    content.truncate(filled);
+    let after = rustix::fs::fstat(file)?;
+    if filled != size || !is_same(&before, &after) {
+        return Ok(None);
+    }
+    let is_executable = before.st_mode & 0o111 != 0;
+    let kind = if is_executable {
+        EntryKind::Executable
+    } else {
+        EntryKind::File
+    };
+    Ok(Some(ReadOutcome::Content(kind, content)))
+}
+
+fn is_same(before: &Stat, after: &Stat) -> bool {
+    (
+        before.st_size,
+        before.st_mtime,
+        before.st_mtime_nsec,
+        before.st_ctime,
+        before.st_ctime_nsec,
+    ) == (
+        after.st_size,
+        after.st_mtime,
+        after.st_mtime_nsec,
+        after.st_ctime,
+        after.st_ctime_nsec,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_followed_and_nothing_blocks() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(directory.path()).unwrap();
+        std::fs::create_dir(root.join("dir")).unwrap();
+        std::fs::write(root.join("dir/file"), "content").unwrap();
+        std::os::unix::fs::symlink("dir", root.join("link")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", root.join("escape")).unwrap();
+        rustix::fs::mknodat(
+            CWD,
+            root.join("pipe").as_std_path(),
+            FileType::Fifo,
+            Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        let source = SourceDirectory::open(root).unwrap();
+        let check = |path: &str, limit: u64, expect: &str| {
+            let got = match source.read(path, limit).unwrap() {
+                ReadOutcome::Content(kind, bytes) => {
+                    format!("{} {}", kind.word(), String::from_utf8_lossy(&bytes))
+                }
+                other => format!("{other:?}"),
+            };
+            assert_eq!(got, expect, "{path}");
+        };
+        check("dir/file", 100, "file content");
+        check("dir/file", 3, "TooLarge");
+        check("link", 100, "symlink dir");
+        check("escape", 100, "symlink /etc/passwd");
+        check("link/file", 100, "Special");
+        check("pipe", 100, "Special");
+        check("none", 100, "Gone");
+        check("dir/file/below", 100, "Gone");
+        check("../x", 100, "Special");
+    }
+}
