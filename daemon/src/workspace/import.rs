@@ -19,7 +19,7 @@ const FILES_AT_ONCE: usize = 256;
 
 /// What became of a directory.
 #[derive(Debug)]
-pub struct Imported {
+pub(super) struct Imported {
     /// The content, unstamped.
     pub tree: Tree,
     /// The policy its names keep.
@@ -29,10 +29,10 @@ pub struct Imported {
 }
 
 /// Asked with (files done, files in all); `false` abandons the import.
-pub type Progress<'progress> = dyn FnMut(u64, Option<u64>) -> bool + 'progress;
+pub(super) type Progress<'progress> = dyn FnMut(u64, Option<u64>) -> bool + 'progress;
 
 /// What an import needs beside the scan.
-pub struct Importer<'import> {
+pub(super) struct Importer<'import> {
     /// The directory.
     pub source: &'import SourceDirectory,
     /// The policy asked for; without it the strictest that no name offends.
@@ -46,7 +46,7 @@ pub struct Importer<'import> {
 }
 
 /// Imports what `scan` found; `None` when it was abandoned.
-pub fn import(
+pub(super) fn import(
     scan: Scan,
     nodes: &dyn NodeSource,
     importer: Importer<'_>,
