@@ -11,11 +11,14 @@
 //! `engine`/`session` (queue and connection as pure machines), [`server`] (tokio and sockets).
 
 pub mod config;
+pub mod engine;
 pub mod leases;
 pub mod pipeline;
 pub mod reader;
 pub mod server;
+pub mod session;
 pub mod store;
 pub mod text;
+pub mod uploads;
 pub mod workspace;
 pub mod world;
