@@ -11,6 +11,7 @@
 //! `engine`/`session` (queue and connection as pure machines), [`server`] (tokio and sockets).
 
 pub mod config;
+pub mod engine;
 pub mod leases;
 pub mod pipeline;
 pub mod reader;
