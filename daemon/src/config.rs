@@ -2,10 +2,34 @@
 //!
 //! Owns: the form of `config.toml` and its defaults; reading the two files in order, each only when it
 //! belongs to this user and nobody else may write it.
+//!
+//! ```toml
+//! idle-timeout = "30m"          # only in the user's own file
+//!
+//! [limits]                      # bytes and counts
+//! file-bytes = 67108864
+//! submission-bytes = 268435456
+//! changes = 10000
+//! queue = 1024
+//! queue-bytes = 1073741824
+//! message-bytes = 4096
+//! connections = 4096
+//!
+//! [retention]
+//! content-publications = 1000
+//! content-age = "30d"
+//! content-bytes = 10737418240   # without it there is no bound on the bytes
+//! trees = 4
+//! young = "10m"
+//! ```
+
+mod file;
 
 use std::time::Duration;
 
 use semaprax_protocol::Limits;
+
+pub use file::{load, parse_duration, user_file, workspace_file};
 
 /// How long what is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
