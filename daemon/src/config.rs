@@ -50,10 +50,10 @@ impl Default for Retention {
     fn default() -> Self {
         Self {
             content_publications: 1000,
-            content_age: Duration::from_secs(30 * 24 * 3600),
+            content_age: Duration::from_hours(30 * 24),
             content_bytes: None,
             trees: 4,
-            young: Duration::from_secs(600),
+            young: Duration::from_mins(10),
         }
     }
 }
@@ -74,7 +74,7 @@ impl Default for Config {
         Self {
             limits: Limits::default(),
             retention: Retention::default(),
-            idle_timeout: Duration::from_secs(30 * 60),
+            idle_timeout: Duration::from_mins(30),
         }
     }
 }

@@ -188,9 +188,9 @@ impl Session {
         self.leases.remove(&lease);
     }
 
-    /// Whether it holds any lease.
-    pub fn has_leases(&self) -> bool {
-        !self.leases.is_empty()
+    /// Whether any request is under way.
+    pub fn is_busy(&self) -> bool {
+        !self.under_way.is_empty()
     }
 
     /// The connection has ended. Answers the leases that end with it.

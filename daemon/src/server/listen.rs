@@ -1,0 +1,225 @@
+//! From the lock to the last answer: how the daemon begins, takes clients in, and leaves.
+//!
+//! Invariants: the socket is bound only by the holder of the lock, with mode 0600, and never over
+//! another; only this user is served; a client that comes while the daemon leaves sees its connection
+//! closed, never silence.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use interprocess::local_socket::tokio::{Listener, Stream, prelude::*};
+use interprocess::local_socket::{GenericFilePath, ListenerOptions};
+use interprocess::os::unix::local_socket::ListenerOptionsExt as _;
+use semaprax_protocol::{Code, Diagnostic, Refusal};
+use tokio::io::AsyncWriteExt as _;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::daemon::Daemon;
+use super::failed;
+use crate::session::unasked_refusal;
+use crate::world::FileLock;
+
+/// How long a daemon that starts waits for one that leaves.
+const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+/// How often it looks.
+const LOCK_INTERVAL: Duration = Duration::from_millis(20);
+/// How long a refused client has to read why.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long clients have to read their last answers.
+const FAREWELL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The pause after the system would not give another connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// No daemon leaves before its first client has had a chance to come.
+const LEAST_IDLE: Duration = Duration::from_millis(200);
+
+/// Serves until the daemon is to leave.
+pub(super) async fn serve(daemon: Arc<Daemon>) -> Result<(), Refusal> {
+    let Some(lock) = become_the_one(&daemon).await? else {
+        tracing::info!("another daemon serves this directory already");
+        return Ok(());
+    };
+    let mut signals = Signals::new()?;
+    let disk = &*daemon.world.disk;
+    daemon.place.remove_stale_socket(disk, &*lock)?;
+    let listener = bind(&daemon)?;
+    tracing::info!(socket = %daemon.place.socket(), pid = std::process::id(), "the daemon serves");
+    accept_all(&daemon, &listener, &mut signals).await;
+    daemon.stop();
+    // Takes the socket away first: who comes now finds none, and starts a daemon that waits for the lock.
+    drop(listener);
+    tokio::select! {
+        () = leave(&daemon) => tracing::info!("the daemon leaves"),
+        () = signals.next() => tracing::warn!("the daemon leaves without waiting for its work"),
+    }
+    drop(lock);
+    Ok(())
+}
+
+/// Takes the lock; `None` when another daemon holds it and answers.
+async fn become_the_one(daemon: &Daemon) -> Result<Option<Box<dyn FileLock>>, Refusal> {
+    let patience = Instant::now() + LOCK_PATIENCE;
+    loop {
+        if let Some(lock) = daemon.place.try_lock(&*daemon.world.disk)? {
+            return Ok(Some(lock));
+        }
+        // The holder has just started, or is about to leave: the one answers soon, the other lets go.
+        if connect(daemon).await.is_ok() {
+            return Ok(None);
+        }
+        if Instant::now() >= patience {
+            let socket = daemon.place.socket();
+            let message = format!(
+                "another daemon holds the runtime directory and does not answer on `{socket}`"
+            );
+            return Err(Diagnostic::new(Code::WorkspaceLocked, message)
+                .at(socket.as_str())
+                .hint("wait until it has finished its work, or end that process")
+                .into());
+        }
+        sleep(LOCK_INTERVAL).await;
+    }
+}
+
+async fn connect(daemon: &Daemon) -> io::Result<Stream> {
+    let socket = daemon.place.socket();
+    Stream::connect(socket.as_str().to_fs_name::<GenericFilePath>()?).await
+}
+
+fn bind(daemon: &Daemon) -> Result<Listener, Refusal> {
+    let socket = daemon.place.socket();
+    let named = socket.as_str().to_fs_name::<GenericFilePath>();
+    let bound = named.and_then(|name| {
+        let options = ListenerOptions::new().name(name);
+        // Where the system knows no mode for sockets, the directory's own mode protects it.
+        let options = if cfg!(target_os = "linux") {
+            options.mode(0o600)
+        } else {
+            options
+        };
+        options.create_tokio()
+    });
+    bound.map_err(|error| failed(&format!("cannot listen on `{socket}`"), &error))
+}
+
+async fn accept_all(daemon: &Arc<Daemon>, listener: &Listener, signals: &mut Signals) {
+    let idle_timeout = daemon.config.idle_timeout.max(LEAST_IDLE);
+    let mut idle_since = Some(Instant::now());
+    loop {
+        let idle_until = idle_since.and_then(|since| since.checked_add(idle_timeout));
+        let idle = async {
+            match idle_until {
+                Some(until) => sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            accepted = listener.accept() => match accepted {
+                Ok(stream) => {
+                    idle_since = None;
+                    take_in(daemon, stream);
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            },
+            () = daemon.stops() => return,
+            () = signals.next() => return,
+            () = daemon.something_ends() => {}
+            () = idle => {
+                tracing::info!("the daemon was idle for long enough");
+                return;
+            }
+        }
+        idle_since = daemon
+            .is_idle()
+            .then(|| idle_since.unwrap_or_else(Instant::now));
+    }
+}
+
+fn take_in(daemon: &Arc<Daemon>, stream: Stream) {
+    let peer = match stream.peer_creds() {
+        Ok(peer) => peer,
+        Err(error) => {
+            tracing::warn!(%error, "a client that cannot be identified was turned away");
+            return;
+        }
+    };
+    if peer.euid() != Some(daemon.uid) {
+        let message = format!("this daemon serves the user {} only", daemon.uid);
+        tracing::warn!(uid = ?peer.euid(), "a client of another user was turned away");
+        tokio::spawn(turn_away(
+            stream,
+            Diagnostic::new(Code::PermissionDenied, message),
+        ));
+        return;
+    }
+    let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok());
+    if let Some(connection) = daemon.admit(pid) {
+        tokio::spawn(connection.run(stream));
+        return;
+    }
+    let bound = daemon.config.limits.connections;
+    let message = format!("{bound} clients are connected already, as many as may");
+    tokio::spawn(turn_away(
+        stream,
+        Diagnostic::new(Code::LimitExceeded, message),
+    ));
+}
+
+/// Says why, then closes.
+async fn turn_away(stream: Stream, diagnostic: Diagnostic) {
+    let line = unasked_refusal(&diagnostic.into());
+    let mut writer = &stream;
+    let told = timeout(REFUSAL_TIMEOUT, async {
+        writer.write_all(&line).await?;
+        writer.shutdown().await
+    });
+    if let Ok(Err(error)) = told.await {
+        tracing::debug!(%error, "a client did not wait to be told");
+    }
+}
+
+/// Finishes what runs, lets go of the workspaces, and closes the connections.
+async fn leave(daemon: &Arc<Daemon>) {
+    daemon.registry.close().await;
+    daemon.dismiss();
+    let farewell = async {
+        while daemon.connections() > 0 {
+            daemon.something_ends().await;
+        }
+    };
+    if timeout(FAREWELL_TIMEOUT, farewell).await.is_err() {
+        tracing::debug!(
+            left = daemon.connections(),
+            "some clients did not read their last answers"
+        );
+    }
+}
+
+/// The signals that ask for the same as `daemon.stop`.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Refusal> {
+        let listen =
+            |kind| signal(kind).map_err(|error| failed("cannot listen for signals", &error));
+        Ok(Self {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The thread of a writer: one piece of work after the other, and idle work between.
+//!
+//! Owns: the one `Writer` of a workspace, and what a panic of it means.
+//! Invariants: 8 (a submission is looked up before it is carried out); after the last job idle work is
+//! done until none is left, then the thread sleeps until there is work.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use semaprax_protocol::documents::{Receipt, ReceiptStatus, VerificationStatus};
+use semaprax_protocol::request::{Request, Response};
+use semaprax_protocol::{LeaseId, Refusal, Revision};
+
+use super::hosted::Hosted;
+use super::internal;
+use super::subscription::encode_event;
+use crate::engine::{Event, Input, Outcome, Terms, Ticket, Unrecorded};
+use crate::workspace::{Job, Workspace, Writer};
+
+/// How long nothing comes before idle work is begun.
+const IDLE_DELAY: Duration = Duration::from_millis(50);
+
+/// What the writer is asked to do.
+#[derive(Debug)]
+pub(super) enum Work {
+    /// A request.
+    Request(Box<Job>),
+    /// The tree that a lease waits for.
+    Tree(LeaseId, Revision),
+}
+
+/// What the thread gets, in order.
+#[derive(Debug)]
+pub(super) enum Task {
+    /// Carry out.
+    Run(Ticket, Work),
+    /// Record a refusal.
+    Record(Box<Unrecorded<Work>>),
+    /// Let go of the workspace.
+    Close,
+}
+
+/// Starts the thread.
+pub(super) fn spawn(writer: Writer, tasks: Receiver<Task>, hosted: Arc<Hosted>) -> io::Result<()> {
+    let thread = WriterThread {
+        writer: Some(writer),
+        hosted,
+    };
+    std::thread::Builder::new()
+        .name("writer".to_owned())
+        .spawn(move || thread.run(&tasks))
+        .map(drop)
+}
+
+struct WriterThread {
+    /// `None` after a panic: nothing more is done with a writer that may be half way.
+    writer: Option<Writer>,
+    hosted: Arc<Hosted>,
+}
+
+impl WriterThread {
+    fn run(mut self, tasks: &Receiver<Task>) {
+        while let Some(task) = self.next(tasks) {
+            match task {
+                Task::Run(ticket, work) => self.carry_out(ticket, work),
+                Task::Record(unrecorded) => self.record(*unrecorded),
+                Task::Close => break,
+            }
+        }
+        if let Some(writer) = self.writer.take()
+            && catch_unwind(AssertUnwindSafe(|| writer.close())).is_err()
+        {
+            tracing::error!("closing a workspace panicked");
+        }
+        tracing::info!(root = %self.hosted.workspace.root(), "the workspace is closed");
+        self.hosted.set_closed();
+    }
+
+    /// The next task. While there is idle work, it is done whenever nothing comes.
+    fn next(&mut self, tasks: &Receiver<Task>) -> Option<Task> {
+        let mut delay = IDLE_DELAY;
+        loop {
+            match tasks.recv_timeout(delay) {
+                Ok(task) => return Some(task),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => delay = Duration::ZERO,
+            }
+            if !self.attempt("idle work", Writer::idle).unwrap_or(false) {
+                return tasks.recv().ok();
+            }
+        }
+    }
+
+    fn carry_out(&mut self, ticket: Ticket, work: Work) {
+        let workspace = Arc::clone(&self.hosted.workspace);
+        let outcome = self
+            .attempt("a request of the writer", |writer| match work {
+                Work::Request(job) => perform(writer, *job),
+                Work::Tree(lease, revision) => make_tree(writer, &workspace, lease, revision),
+            })
+            .unwrap_or_else(|| Err(internal("the request")));
+        let repaired = matches!(
+            &outcome,
+            Ok(Response::Verify(verification)) if verification.status == VerificationStatus::Repaired
+        );
+        let event = self.event_of(&outcome);
+        self.hosted
+            .input(Input::Finished(ticket, Box::new(outcome), event));
+        if repaired {
+            self.hosted.input(Input::HistoryChanged);
+        }
+        self.hosted.journal_grew();
+    }
+
+    fn record(&mut self, unrecorded: Unrecorded<Work>) {
+        let Unrecorded {
+            submission,
+            work,
+            refusal,
+            bytes,
+            held,
+        } = unrecorded;
+        if let Work::Request(job) = work {
+            self.attempt("recording a refusal", |writer| {
+                writer.record_refusal(submission, &job.request, &refusal);
+            });
+        }
+        self.hosted
+            .input(Input::Recorded(bytes, held, Box::new(refusal)));
+        self.hosted.journal_grew();
+    }
+
+    /// Uses the writer. A panic ends it, and with it this handle of the workspace: the next client
+    /// opens it anew, which recovers it.
+    fn attempt<T>(&mut self, what: &str, work: impl FnOnce(&mut Writer) -> T) -> Option<T> {
+        let mut writer = self.writer.take()?;
+        match catch_unwind(AssertUnwindSafe(|| work(&mut writer))) {
+            Ok(result) => {
+                self.writer = Some(writer);
+                Some(result)
+            }
+            Err(panic) => {
+                // A panic's own drop may panic again.
+                std::mem::forget(panic);
+                tracing::error!(root = %self.hosted.workspace.root(), "{what} panicked: the workspace is given up");
+                if catch_unwind(AssertUnwindSafe(|| drop(writer))).is_err() {
+                    tracing::error!("dropping the writer panicked");
+                }
+                self.hosted.retire();
+                None
+            }
+        }
+    }
+
+    fn event_of(&self, outcome: &Outcome) -> Option<Event> {
+        let receipt = receipt_of(outcome.as_ref().ok()?)?;
+        if receipt.status != ReceiptStatus::Published || receipt.replayed {
+            return None;
+        }
+        let json = self
+            .hosted
+            .has_subscribers()
+            .then(|| encode_event(receipt))
+            .flatten();
+        Some(Event {
+            seq: receipt.seq?,
+            json,
+        })
+    }
+}
+
+fn perform(writer: &mut Writer, job: Job) -> Result<Response, Refusal> {
+    // A dry run neither binds nor repeats.
+    if Terms::of(&job.request).is_some_and(|terms| !terms.options.dry_run)
+        && let Some(first) = writer.replay(&job.request)
+    {
+        return first;
+    }
+    let method = job.request.method();
+    let submission = job.submission;
+    let outcome = writer.perform(job);
+    match &outcome {
+        Ok(_) => tracing::debug!(method, ?submission, "done"),
+        Err(refusal) => tracing::info!(method, ?submission, %refusal, "refused"),
+    }
+    outcome
+}
+
+fn make_tree(
+    writer: &mut Writer,
+    workspace: &Workspace,
+    lease: LeaseId,
+    revision: Revision,
+) -> Result<Response, Refusal> {
+    let made = writer
+        .materialize(revision)
+        .and_then(|()| workspace.grant(lease));
+    if made.is_err() && workspace.release(lease).is_none() {
+        tracing::debug!(%lease, "the lease has ended already");
+    }
+    made.map(Response::LeaseAcquire)
+}
+
+/// The receipt in an answer, of whichever request.
+fn receipt_of(response: &Response) -> Option<&Receipt> {
+    match response {
+        Response::Publish(receipt)
+        | Response::PublishDirectory(receipt)
+        | Response::Rollback(receipt)
+        | Response::Revert(receipt)
+        | Response::Undo(receipt) => Some(receipt),
+        _ => None,
+    }
+}
+
+/// Whether a request is one for the writer that is no submission.
+pub(super) fn is_upkeep(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::LeaseAcquire(_)
+            | Request::LeaseRenew(_)
+            | Request::LeaseRelease(_)
+            | Request::Pin(_)
+            | Request::Unpin(_)
+            | Request::Collect(_)
+            | Request::Verify(_)
+            | Request::Doctor(_)
+            | Request::Export(_)
+    )
+}
