@@ -128,9 +128,12 @@ fn spawn(options: &Options, program: &Path) -> Result<(Receiver<ExitStatus>, Log
         .stdin(Stdio::null())
         .stdout(output)
         .stderr(errors);
-    let mut child = command
-        .spawn()
-        .map_err(|source| error::of_io("start", program.display(), &source))?;
+    let mut child = command.spawn().map_err(|source| {
+        error::unreachable(format!(
+            "the daemon cannot be started: `{}`: {source}",
+            program.display()
+        ))
+    })?;
     let (report, ended) = mpsc::channel();
     // The daemon may end long after; a caller that lives on must not keep its remains.
     std::thread::spawn(move || {

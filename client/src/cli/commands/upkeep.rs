@@ -62,11 +62,14 @@ pub(super) fn verify(settings: &Settings, arguments: &VerifyArguments) -> Comman
     })
 }
 
-/// Works for a workspace, and for a directory that is none (yet).
+/// Works for a workspace, for one that cannot be opened, and for a directory that is none (yet).
 pub(super) fn doctor(settings: &Settings) -> CommandResult {
     let answer = match examine_workspace(settings) {
-        Err(none) if none.code() == Code::NotAWorkspace => {
-            let directory = settings::absolute(&settings.directory())?;
+        Err(refusal) if cannot_be_opened(&refusal) || refusal.code() == Code::NotAWorkspace => {
+            let directory = match settings.workspace() {
+                Ok(workspace) => workspace,
+                Err(_) => settings::absolute(&settings.directory())?,
+            };
             Client::connect(settings.options(None)?)?.call(Doctor {
                 directory: Some(directory),
             })?
@@ -79,6 +82,14 @@ pub(super) fn doctor(settings: &Settings) -> CommandResult {
         .iter()
         .any(|finding| finding.status == FindingStatus::Problem);
     Ok(if problem { Exit::FINDINGS } else { Exit::DONE })
+}
+
+/// Whether it is the workspace itself that keeps a daemon from opening it.
+fn cannot_be_opened(refusal: &Refusal) -> bool {
+    matches!(
+        refusal.code(),
+        Code::WorkspaceDamaged | Code::RecoveryNeeded | Code::StoreVersion
+    )
 }
 
 fn examine_workspace(settings: &Settings) -> Result<semaprax_protocol::documents::Health, Refusal> {
