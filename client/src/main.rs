@@ -1,1 +1,5 @@
-fn main() {}
+//! The `semaprax` command.
+
+fn main() -> std::process::ExitCode {
+    semaprax_client::cli::main()
+}

@@ -1,0 +1,97 @@
+//! `pin`, `unpin`, `gc`, `why`, `verify`, `doctor`.
+
+use semaprax_protocol::documents::{FindingStatus, VerificationStatus};
+use semaprax_protocol::request::{Collect, Doctor, Pin, Unpin, Verify, WhyParams};
+use semaprax_protocol::{Code, Refusal};
+
+use crate::Client;
+use crate::cli::args::{GcArguments, PinArguments, RevisionArguments, VerifyArguments};
+use crate::cli::exit::{CommandResult, Exit};
+use crate::cli::progress::Progress;
+use crate::cli::settings::{self, Settings};
+
+pub(super) fn pin(settings: &Settings, arguments: PinArguments) -> CommandResult {
+    let answer = settings.client()?.call(Pin {
+        revision: arguments.revision,
+        reason: arguments.reason,
+    })?;
+    settings.output.show(&answer)?;
+    Ok(Exit::DONE)
+}
+
+pub(super) fn unpin(settings: &Settings, arguments: RevisionArguments) -> CommandResult {
+    let answer = settings.client()?.call(Unpin {
+        revision: arguments.revision,
+    })?;
+    settings.output.show(&answer)?;
+    Ok(Exit::DONE)
+}
+
+pub(super) fn gc(settings: &Settings, arguments: &GcArguments) -> CommandResult {
+    let answer = settings.client()?.call(Collect {
+        dry_run: arguments.dry_run,
+        min_age_ms: arguments.min_age.map(|age| age.0),
+        keep: arguments.keep,
+    })?;
+    settings.output.show(&answer)?;
+    Ok(Exit::DONE)
+}
+
+pub(super) fn why(settings: &Settings, arguments: RevisionArguments) -> CommandResult {
+    let answer = settings.client()?.call(WhyParams {
+        revision: arguments.revision,
+    })?;
+    settings.output.show(&answer)?;
+    Ok(Exit::DONE)
+}
+
+pub(super) fn verify(settings: &Settings, arguments: &VerifyArguments) -> CommandResult {
+    let mut client = settings.client()?;
+    let progress = Progress::new(settings.output, "verifying");
+    let params = Verify {
+        deep: arguments.deep,
+        repair: arguments.repair,
+    };
+    let answer = client.call_noticing(params, &mut |notice| progress.notice(notice));
+    drop(progress);
+    let answer = answer?;
+    settings.output.show(&answer)?;
+    Ok(match answer.status {
+        VerificationStatus::Damaged => Exit::FINDINGS,
+        VerificationStatus::Ok | VerificationStatus::Repaired => Exit::DONE,
+    })
+}
+
+/// Works for a workspace, for one that cannot be opened, and for a directory that is none (yet).
+pub(super) fn doctor(settings: &Settings) -> CommandResult {
+    let answer = match examine_workspace(settings) {
+        Err(refusal) if cannot_be_opened(&refusal) || refusal.code() == Code::NotAWorkspace => {
+            let directory = match settings.workspace() {
+                Ok(workspace) => workspace,
+                Err(_) => settings::absolute(&settings.directory())?,
+            };
+            Client::connect(settings.options(None)?)?.call(Doctor {
+                directory: Some(directory),
+            })?
+        }
+        other => other?,
+    };
+    settings.output.show(&answer)?;
+    let problem = answer
+        .findings
+        .iter()
+        .any(|finding| finding.status == FindingStatus::Problem);
+    Ok(if problem { Exit::FINDINGS } else { Exit::DONE })
+}
+
+/// Whether it is the workspace itself that keeps a daemon from opening it.
+fn cannot_be_opened(refusal: &Refusal) -> bool {
+    matches!(
+        refusal.code(),
+        Code::WorkspaceDamaged | Code::RecoveryNeeded | Code::StoreVersion
+    )
+}
+
+fn examine_workspace(settings: &Settings) -> Result<semaprax_protocol::documents::Health, Refusal> {
+    settings.client()?.call(Doctor { directory: None })
+}

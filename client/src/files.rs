@@ -1,0 +1,108 @@
+//! The one home of direct file access, and of the clock, in the client.
+//!
+//! Owns: reading what the user names on the command line, the few files of the state directory that
+//! other programs may rely on (ACTIVE, LOCK, LEASE), scratch directories, and deadlines.
+//! Never: writes anything inside a state directory.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the bans keep the daemon's files and clock behind its world; the client has this module instead"
+)]
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A moment until which something may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadline(Instant);
+
+impl Deadline {
+    /// The moment `duration` from now.
+    pub(crate) fn after(duration: Duration) -> Self {
+        Self(Instant::now() + duration)
+    }
+
+    /// What is left; `None` when the moment has passed.
+    pub(crate) fn remaining(self) -> Option<Duration> {
+        let left = self.0.saturating_duration_since(Instant::now());
+        (!left.is_zero()).then_some(left)
+    }
+}
+
+/// The whole content of a file.
+pub(crate) fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    fs::read(path)
+}
+
+/// The content of a small file that another program wrote; more than `limit` bytes are an error.
+pub(crate) fn read_small(path: impl AsRef<Path>, limit: u64) -> io::Result<String> {
+    let mut text = String::new();
+    let read = File::open(path)?
+        .take(limit + 1)
+        .read_to_string(&mut text)?;
+    if read as u64 > limit {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the file is too large",
+        ));
+    }
+    Ok(text)
+}
+
+/// Opens a file for reading.
+pub(crate) fn open(path: impl AsRef<Path>) -> io::Result<File> {
+    File::open(path)
+}
+
+/// Writes a new file; one that exists is an error.
+pub(crate) fn create_new(path: impl AsRef<Path>) -> io::Result<File> {
+    File::options().write(true).create_new(true).open(path)
+}
+
+/// Opens a file that is only locked, making it when it is missing.
+pub(crate) fn open_lock(path: impl AsRef<Path>) -> io::Result<File> {
+    File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+}
+
+/// Opens a log for appending, making it when it is missing.
+pub(crate) fn open_log(path: impl AsRef<Path>) -> io::Result<File> {
+    File::options().append(true).create(true).open(path)
+}
+
+/// Copies the bytes and the permissions of a regular file to a new path.
+pub(crate) fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<u64> {
+    fs::copy(from, to)
+}
+
+/// Removes a file.
+pub(crate) fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
+    fs::remove_file(path)
+}
+
+/// Removes a directory and all below it. Directories are made writable on the way: what is below may
+/// have been sealed, or left without any permission by the kernel's overlay.
+pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
+    fs::set_permissions(path, Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_tree(&entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    fs::remove_dir(path)
+}
+
+#[cfg(test)]
+pub(crate) fn write(path: impl AsRef<Path>, content: impl AsRef<[u8]>) {
+    fs::write(path, content).unwrap();
+}

@@ -1,0 +1,89 @@
+//! Answers without a daemon, straight from the files of a workspace.
+//!
+//! Owns: which requests can be answered so. Never: writes to a workspace, or starts anything.
+//!
+//! The reading itself is `semaprax_daemon::reader`. A client built without the feature `daemon` has
+//! `no_offline.rs` in this place.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use semaprax_protocol::documents::WatchEvent;
+use semaprax_protocol::request::{Request, Response};
+use semaprax_protocol::{Code, Diagnostic, Refusal, Revision, Seq};
+
+use semaprax_daemon::{reader::Offline, world::World};
+
+/// How many events are read at once.
+const EVENTS: usize = 256;
+
+/// A workspace read from disk.
+pub(crate) struct Disk {
+    root: Utf8PathBuf,
+    offline: Offline,
+}
+
+impl std::fmt::Debug for Disk {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Disk({})", self.root)
+    }
+}
+
+/// What is answered without a daemon: nothing that writes, and nothing that only the running daemon
+/// knows.
+fn is_served(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::Status(_)
+            | Request::Resolve(_)
+            | Request::List(_)
+            | Request::Content(_)
+            | Request::Show(_)
+            | Request::Diff(_)
+            | Request::Log(_)
+            | Request::Watch(_)
+    )
+}
+
+fn needs_a_daemon(method: &str) -> Refusal {
+    Diagnostic::new(
+        Code::DaemonUnreachable,
+        format!("`{method}` needs a daemon, and none answers or may be started"),
+    )
+    .into()
+}
+
+impl Disk {
+    pub(crate) fn open(root: &Utf8Path) -> Result<Self, Refusal> {
+        Ok(Self {
+            root: root.to_owned(),
+            offline: Offline::open(&World::real(), root)?,
+        })
+    }
+
+    pub(crate) fn answer(&self, request: &Request) -> Result<Response, Refusal> {
+        match request {
+            Request::Watch(params) => self
+                .offline
+                .watch_start(params.since.as_deref())
+                .map(Response::Watch),
+            served if is_served(served) => self.offline.answer(served),
+            other => Err(needs_a_daemon(other.method())),
+        }
+    }
+
+    pub(crate) fn events_after(&self, seq: Seq) -> Result<Vec<WatchEvent>, Refusal> {
+        self.offline.events_after(seq, EVENTS)
+    }
+
+    /// Whether the tree of a generation can be read as it is: made or verified since the machine
+    /// started, or found right by reading every file now.
+    pub(crate) fn verify_tree(&self, revision: Revision) -> Result<bool, Refusal> {
+        self.offline.verify_tree(&revision)
+    }
+}
+
+impl Disk {
+    /// The directory of the workspace.
+    pub(crate) fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+}
