@@ -17,7 +17,7 @@ use semaprax_protocol::{LeaseId, Refusal, Revision};
 use super::hosted::Hosted;
 use super::internal;
 use super::subscription::encode_event;
-use crate::engine::{Event, Input, Outcome, Terms, Ticket, Unrecorded};
+use crate::engine::{Event, Input, Outcome, Ticket, Unrecorded};
 use crate::workspace::{Job, Workspace, Writer};
 
 /// How long nothing comes before idle work is begun.
@@ -173,12 +173,6 @@ impl WriterThread {
 }
 
 fn perform(writer: &mut Writer, job: Job) -> Result<Response, Refusal> {
-    // A dry run neither binds nor repeats.
-    if Terms::of(&job.request).is_some_and(|terms| !terms.options.dry_run)
-        && let Some(first) = writer.replay(&job.request)
-    {
-        return first;
-    }
     let method = job.request.method();
     let submission = job.submission;
     let outcome = writer.perform(job);

@@ -51,6 +51,7 @@ pub(super) fn verify(settings: &Settings, arguments: &VerifyArguments) -> Comman
     let params = Verify {
         deep: arguments.deep,
         repair: arguments.repair,
+        directory: None,
     };
     let answer = client.call_noticing(params, &mut |notice| progress.notice(notice));
     drop(progress);
