@@ -115,6 +115,11 @@ impl Ledger {
             FlipFailure::NotFlipped(error) => {
                 let refusal = Refusal::from(error);
                 let tip = self.tip.stored.record.seq;
+                // After a failed sync nobody knows what the disk holds: no further write is trusted
+                // until recovery has read it again. A full disk is no such case.
+                if matches!(refusal.code(), Code::Io | Code::WorkspaceDamaged) {
+                    self.latched = Some(refusal.clone());
+                }
                 if let Err(error) = void_beyond(&mut self.store, tip, "failed-flip") {
                     tracing::error!(%error, "what a failed flip left behind could not be voided");
                     self.latched = Some(refusal.clone());

@@ -26,18 +26,13 @@ impl View<'_> {
                 return Err(no_such_path(path.as_str(), &stored));
             }
         };
-        let content = self.database.blob(self.world, self.layout, &leaf.blob)?;
-        let start = usize::try_from(params.offset)
-            .unwrap_or(usize::MAX)
-            .min(content.len());
         let wanted = params
             .length
-            .and_then(|length| usize::try_from(length).ok())
-            .unwrap_or(CHUNK_BYTES);
-        let end = start
-            .saturating_add(wanted.min(CHUNK_BYTES))
-            .min(content.len());
-        let piece = content.get(start..end).unwrap_or_default();
+            .and_then(|length| usize::try_from(length).ok());
+        let wanted = wanted.unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
+        let piece =
+            self.database
+                .blob_piece(self.world, self.layout, &leaf.blob, params.offset, wanted)?;
         Ok(ContentChunk {
             revision: stored.record.revision,
             kind: leaf.kind,

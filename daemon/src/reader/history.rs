@@ -11,8 +11,11 @@ use crate::store::history::{NamedMove, StoredRecord};
 use crate::store::tree::{Found, Tree, differences};
 use crate::store::{StoreError, StoreResult};
 
-/// Entries of one answer of `log`, so that it fits in a line.
+/// Entries of one answer of `log`, and bytes after which it ends, so that it fits in a line.
 const LOG_ENTRIES: usize = 1000;
+const LOG_BYTES: usize = 2 << 20;
+/// Bytes of an entry beside its texts, roughly.
+const LOG_ENTRY_BYTES: usize = 600;
 /// Entries of one answer of `journal`, and bytes after which it ends.
 const JOURNAL_ENTRIES: usize = 500;
 const JOURNAL_BYTES: usize = 2 << 20;
@@ -31,6 +34,7 @@ impl View<'_> {
             .before
             .map_or(tip, |before| tip.min(before.get() - 1));
         let mut entries = Vec::new();
+        let mut bytes = 0;
         let mut truncated = false;
         'pages: while high > 0 {
             let records = self.database.records(1, high, RECORDS_AT_ONCE, true)?;
@@ -40,7 +44,8 @@ impl View<'_> {
                 if !self.matches(&stored, params.author.as_deref(), path.as_ref())? {
                     continue;
                 }
-                if entries.len() == limit {
+                bytes += LOG_ENTRY_BYTES + stored.record.message.len() + stored.record.author.len();
+                if entries.len() == limit || bytes > LOG_BYTES {
                     truncated = true;
                     break 'pages;
                 }

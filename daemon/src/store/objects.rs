@@ -215,6 +215,39 @@ impl Database {
             .ok_or_else(|| StoreError::damaged(format!("blob {digest} is not in the store")))
     }
 
+    /// A piece of a blob, from `offset`, at most `length` bytes. A large blob is checked against its
+    /// digest when it is read from the start; going on reads only the piece.
+    pub fn blob_piece(
+        &self,
+        world: &World,
+        layout: &Layout,
+        digest: &BlobDigest,
+        offset: u64,
+        length: usize,
+    ) -> StoreResult<Vec<u8>> {
+        let sql = "SELECT encoding FROM blobs WHERE digest = ?1";
+        let encoding: Option<i64> = self.query_one(sql, [digest.as_bytes()], |row| row.get(0))?;
+        if encoding == Some(ENCODING_FILE) && offset > 0 {
+            let file = world.disk.open(&layout.object(digest))?;
+            let mut piece = vec![0; length];
+            let mut filled = 0;
+            while let Some(rest) = piece.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+                match file.read_at(rest, offset + filled as u64)? {
+                    0 => break,
+                    count => filled += count,
+                }
+            }
+            piece.truncate(filled);
+            return Ok(piece);
+        }
+        let content = self.blob(world, layout, digest)?;
+        let start = usize::try_from(offset)
+            .unwrap_or(usize::MAX)
+            .min(content.len());
+        let end = start.saturating_add(length).min(content.len());
+        Ok(content.get(start..end).unwrap_or_default().to_vec())
+    }
+
     /// The bytes of a blob, checked against its digest.
     pub fn blob(
         &self,

@@ -14,12 +14,19 @@ use semaprax_protocol::{Code, Diagnostic, Refusal};
 
 /// How often a file that changes while it is read is tried again.
 const ATTEMPTS: usize = 5;
+/// Below the root, through no link of any kind.
+const BENEATH: ResolveFlags = ResolveFlags::BENEATH
+    .union(ResolveFlags::NO_SYMLINKS)
+    .union(ResolveFlags::NO_MAGICLINKS);
 
 /// An open directory to read from.
 #[derive(Debug)]
 pub struct SourceDirectory {
     root: OwnedFd,
     path: Utf8PathBuf,
+    /// Whether the system resolves whole paths below a descriptor (`openat2`). An old kernel or a
+    /// container's filter may not: then each segment is opened on its own, without following links.
+    resolves_beneath: bool,
 }
 
 /// What reading a path gave.
@@ -44,10 +51,16 @@ impl SourceDirectory {
     pub fn open(path: &Utf8Path) -> Result<Self, Refusal> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::openat(CWD, path.as_std_path(), flags, Mode::empty()) {
-            Ok(root) => Ok(Self {
-                root,
-                path: path.to_owned(),
-            }),
+            Ok(root) => {
+                let probe = OFlags::PATH | OFlags::CLOEXEC;
+                let resolves_beneath =
+                    rustix::fs::openat2(&root, ".", probe, Mode::empty(), BENEATH).is_ok();
+                Ok(Self {
+                    root,
+                    path: path.to_owned(),
+                    resolves_beneath,
+                })
+            }
             Err(error) => {
                 let message = format!(
                     "cannot open the directory `{path}`: {}",
@@ -90,21 +103,28 @@ impl SourceDirectory {
         }
     }
 
+    /// Opens a directory below the root, through no symlink and not out of it.
+    fn open_directory(&self, path: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        if self.resolves_beneath {
+            return rustix::fs::openat2(&self.root, path, flags, Mode::empty(), BENEATH);
+        }
+        let mut here = rustix::fs::openat(&self.root, ".", flags, Mode::empty())?;
+        for segment in path.split('/').filter(|segment| *segment != ".") {
+            if segment == ".." {
+                return Err(rustix::io::Errno::XDEV);
+            }
+            here = rustix::fs::openat(&here, segment, flags, Mode::empty())?;
+        }
+        Ok(here)
+    }
+
     /// `None` when the file changed meanwhile.
     fn attempt(&self, path: &str, limit: u64) -> rustix::io::Result<Option<ReadOutcome>> {
-        let resolve =
-            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let look = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // The last segment may itself be a symlink, which NO_SYMLINKS would refuse: look at it from
         // its directory.
         let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
-        let directory = rustix::fs::openat2(
-            &self.root,
-            parent,
-            look | OFlags::DIRECTORY,
-            Mode::empty(),
-            resolve,
-        )?;
+        let directory = self.open_directory(parent, look | OFlags::DIRECTORY)?;
         let before = rustix::fs::statat(&directory, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
         match FileType::from_raw_mode(before.st_mode) {
             FileType::Symlink => {
@@ -116,7 +136,7 @@ impl SourceDirectory {
             }
             FileType::RegularFile => {
                 let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-                let file = rustix::fs::openat2(&directory, name, flags, Mode::empty(), resolve)?;
+                let file = rustix::fs::openat(&directory, name, flags, Mode::empty())?;
                 read_file(&file, limit)
             }
             _ => Ok(Some(ReadOutcome::Special)),
@@ -191,7 +211,14 @@ mod tests {
             0,
         )
         .unwrap();
-        let source = SourceDirectory::open(root).unwrap();
+        let mut source = SourceDirectory::open(root).unwrap();
+        for resolves_beneath in [true, false] {
+            source.resolves_beneath = resolves_beneath;
+            check_all(&source);
+        }
+    }
+
+    fn check_all(source: &SourceDirectory) {
         let check = |path: &str, limit: u64, expect: &str| {
             let got = match source.read(path, limit).unwrap() {
                 ReadOutcome::Content(kind, bytes) => {
