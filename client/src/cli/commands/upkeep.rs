@@ -53,7 +53,7 @@ pub(super) fn verify(settings: &Settings, arguments: &VerifyArguments) -> Comman
         directory,
     };
     let progress = Progress::new(settings.output, "verifying");
-    let mut ask = |client: &mut Client, params: Verify| {
+    let ask = |client: &mut Client, params: Verify| {
         client.call_noticing(params, &mut |notice| progress.notice(notice))
     };
     let answer = match settings.client() {
