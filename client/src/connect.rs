@@ -14,7 +14,7 @@ use semaprax_protocol::request::{DaemonStop, Hello, Method, Request, Response, W
 use semaprax_protocol::version::{self, ProtocolRange};
 use semaprax_protocol::{Code, Refusal};
 
-use crate::offline::Disk;
+use crate::offline::{Disk, Why};
 use crate::runtime::{self, Runtime};
 use crate::transport::{CallError, Connection};
 use crate::{env, error, layout, start};
@@ -85,7 +85,9 @@ pub(crate) fn establish(options: &Options) -> Result<Link, Refusal> {
     if let Some(workspace) = &options.workspace
         && is_read_only(workspace)
     {
-        return Disk::open(workspace).map(Box::new).map(Link::Disk);
+        return Disk::open(workspace, Why::ReadOnly)
+            .map(Box::new)
+            .map(Link::Disk);
     }
     if let Some(session) = find(options)? {
         return settle(options, session).map(Box::new).map(Link::Daemon);
@@ -94,7 +96,9 @@ pub(crate) fn establish(options: &Options) -> Result<Link, Refusal> {
         (Start::Program(program), _) => start::start(options, program)
             .map(Box::new)
             .map(Link::Daemon),
-        (Start::Never, Some(workspace)) => Disk::open(workspace).map(Box::new).map(Link::Disk),
+        (Start::Never, Some(workspace)) => Disk::open(workspace, Why::NoDaemon)
+            .map(Box::new)
+            .map(Link::Disk),
         (Start::Never, None) => Err(error::unreachable(format!(
             "no daemon listens on `{}`, and none may be started",
             options.runtime.socket()

@@ -78,7 +78,7 @@ fn serve(stream: &UnixStream, mut script: Script) {
     }
 }
 
-fn welcome(version: &str) -> Response {
+pub(crate) fn welcome(version: &str) -> Response {
     Response::Hello(Welcome {
         protocol: ProtocolRange::CURRENT.newest,
         pid: 1,

@@ -10,14 +10,27 @@ use semaprax_protocol::{Revision, Seq};
 
 use crate::error;
 
+/// Why a workspace is read from disk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Why {
+    /// No daemon answers, and none may be started.
+    NoDaemon,
+    /// Nobody can write to the workspace from here.
+    ReadOnly,
+}
+
 /// A workspace read from disk: not in this build.
 #[derive(Debug)]
 pub(crate) enum Disk {}
 
 impl Disk {
-    pub(crate) fn open(root: &Utf8Path) -> Result<Self, Refusal> {
+    pub(crate) fn open(root: &Utf8Path, why: Why) -> Result<Self, Refusal> {
+        let reason = match why {
+            Why::NoDaemon => "no daemon answers",
+            Why::ReadOnly => "no daemon can serve a read-only workspace",
+        };
         Err(error::unreachable(format!(
-            "no daemon answers for `{root}`, and this client cannot read it from disk"
+            "`{root}`: {reason}, and this client cannot read it from disk"
         )))
     }
 

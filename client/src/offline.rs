@@ -19,6 +19,7 @@ const EVENTS: usize = 256;
 pub(crate) struct Disk {
     root: Utf8PathBuf,
     offline: Offline,
+    why: Why,
 }
 
 impl std::fmt::Debug for Disk {
@@ -43,17 +44,33 @@ fn is_served(request: &Request) -> bool {
     )
 }
 
-fn needs_a_daemon(method: &str) -> Refusal {
-    Diagnostic::new(
-        Code::DaemonUnreachable,
-        format!("`{method}` needs a daemon, and none answers or may be started"),
-    )
+/// Why a workspace is read from disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// No daemon answers, and none may be started.
+    NoDaemon,
+    /// Nobody can write to the workspace from here, so no daemon could serve it.
+    ReadOnly,
+}
+
+fn needs_a_daemon(method: &str, why: Why) -> Refusal {
+    let of = |message| Diagnostic::new(Code::DaemonUnreachable, message);
+    match why {
+        Why::NoDaemon => of(format!(
+            "`{method}` needs a daemon, and none answers or may be started"
+        )),
+        Why::ReadOnly => of(format!(
+            "`{method}` needs a daemon, and the workspace is read-only from here"
+        ))
+        .hint("run it where the workspace can be written to, or work on an `export`"),
+    }
     .into()
 }
 
 impl Disk {
-    pub(crate) fn open(root: &Utf8Path) -> Result<Self, Refusal> {
+    pub(crate) fn open(root: &Utf8Path, why: Why) -> Result<Self, Refusal> {
         Ok(Self {
+            why,
             root: root.to_owned(),
             offline: Offline::open(&World::real(), root)?,
         })
@@ -66,7 +83,7 @@ impl Disk {
                 .watch_start(params.since.as_deref())
                 .map(Response::Watch),
             served if is_served(served) => self.offline.answer(served),
-            other => Err(needs_a_daemon(other.method())),
+            other => Err(needs_a_daemon(other.method(), self.why)),
         }
     }
 

@@ -13,7 +13,7 @@ use semaprax_protocol::rpc::{self, Notice};
 use semaprax_protocol::{Code, Diagnostic, Refusal, Revision, SchemaTag, Seq};
 
 use crate::connect::Start;
-use crate::fake::{Fake, answer, greeting, refusal};
+use crate::fake::{Fake, answer, greeting, refusal, welcome};
 use crate::runtime::Runtime;
 use crate::transport::{CallError, Connection};
 use crate::{Client, Options};
@@ -243,4 +243,51 @@ fn no_daemon_is_an_answer_of_its_own() {
     options.runtime.prepare().unwrap();
     drop(UnixListener::bind(options.runtime.socket()).unwrap());
     assert!(Client::find(options).unwrap().is_none());
+}
+
+/// The version of a daemon, whether it agrees to leave, and what becomes of the client's call.
+fn meet(version: &'static str, leaves: bool) -> (Vec<&'static str>, Result<Resolved, Refusal>) {
+    use std::sync::{Arc, Mutex};
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&asked);
+    let fake = Fake::new(vec![Box::new(move |id, request| match request {
+        Request::Hello(_) => answer(id, &welcome(version)),
+        Request::DaemonStop(stop) => {
+            assert!(stop.if_idle);
+            seen.lock().unwrap().push("stop");
+            if leaves {
+                Vec::new()
+            } else {
+                refusal(id, Code::WorkspaceLocked)
+            }
+        }
+        _ => {
+            seen.lock().unwrap().push("call");
+            answer(id, &resolved())
+        }
+    })]);
+    let mut options = fake.options();
+    // Stands for a daemon that does not come up.
+    options.start = Start::Program("/bin/false".into());
+    let found = Client::connect(options).and_then(|mut client| client.call(resolve()));
+    let asked = asked.lock().unwrap().clone();
+    (asked, found)
+}
+
+#[test]
+fn an_older_daemon_gives_way_when_it_is_idle() {
+    let (asked, found) = meet("0.0.1", true);
+    assert_eq!(asked, ["stop"]);
+    let refused = found.unwrap_err();
+    assert_eq!(refused.code(), Code::DaemonUnreachable);
+    let message = &refused.diagnostics[0].message;
+    assert!(message.contains("ended (exit status: 1)"), "{message}");
+
+    let (asked, found) = meet("0.0.1", false);
+    assert_eq!(asked, ["stop", "call"]);
+    assert_eq!(found.unwrap().revision, revision());
+
+    let (asked, found) = meet("999.0.0", true);
+    assert_eq!(asked, ["call"]);
+    assert!(found.is_ok());
 }

@@ -46,14 +46,25 @@ pub(super) fn why(settings: &Settings, arguments: RevisionArguments) -> CommandR
 }
 
 pub(super) fn verify(settings: &Settings, arguments: &VerifyArguments) -> CommandResult {
-    let mut client = settings.client()?;
-    let progress = Progress::new(settings.output, "verifying");
-    let params = Verify {
+    let workspace = settings.workspace()?;
+    let params = |directory| Verify {
         deep: arguments.deep,
         repair: arguments.repair,
-        directory: None,
+        directory,
     };
-    let answer = client.call_noticing(params, &mut |notice| progress.notice(notice));
+    let progress = Progress::new(settings.output, "verifying");
+    let ask = |client: &mut Client, params: Verify| {
+        client.call_noticing(params, &mut |notice| progress.notice(notice))
+    };
+    let answer = match settings.client() {
+        Ok(mut client) => ask(&mut client, params(None)),
+        // One that cannot be opened is verified from outside, on a connection that names none.
+        Err(refusal) if cannot_be_opened(&refusal) => {
+            let mut client = Client::connect(settings.options(None)?)?;
+            ask(&mut client, params(Some(workspace)))
+        }
+        Err(refusal) => Err(refusal),
+    };
     drop(progress);
     let answer = answer?;
     settings.output.show(&answer)?;

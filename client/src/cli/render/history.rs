@@ -11,19 +11,24 @@ use semaprax_protocol::{Revision, Seq};
 
 use super::{Human, change_line, clean, message, moment, plural, style, styled};
 
+/// The most changes that are listed after a publication; `show` and `diff` list them all.
+const CHANGES_LISTED: usize = 50;
+
 /// `@5 a1b2c3d4e5f6`.
 fn name(seq: Seq, revision: Revision) -> String {
     styled(style::NAME, format_args!("@{seq} {}", revision.short()))
 }
 
 fn changes(out: &mut Vec<u8>, list: &[PathChange], truncated: bool) -> io::Result<()> {
-    for change in list {
+    for change in list.iter().take(CHANGES_LISTED) {
         writeln!(out, "  {}", change_line(change))?;
     }
-    if truncated {
-        writeln!(out, "  ... and more")?;
+    let left = list.len().saturating_sub(CHANGES_LISTED);
+    match (left, truncated) {
+        (0, false) => Ok(()),
+        (_, true) => writeln!(out, "  ... and more"),
+        (left, false) => writeln!(out, "  ... and {left} more"),
     }
-    Ok(())
 }
 
 impl Human for Receipt {

@@ -106,7 +106,12 @@ fn write_conflict(out: &mut String, diagnostic: &Diagnostic) {
         .iter()
         .flat_map(|conflict| &conflict.ranges);
     for range in ranges.take(LISTED) {
-        let text = |(first, last): (u64, u64)| format!("{first}-{last}");
+        let text = |(first, last): (u64, u64)| match last {
+            // Nothing on that side: the place is between two lines.
+            _ if last < first => format!("after {last}"),
+            _ if last == first => format!("{first}"),
+            _ => format!("{first}-{last}"),
+        };
         push(
             out,
             format_args!(

@@ -34,17 +34,13 @@ impl Human for Collection {
                 reasons.join(", ")
             )?;
         }
-        let freed = if self.dry_run {
-            "would be freed"
+        let trees = plural(self.removed.len() as u64, "tree");
+        let freed = bytes(self.freed_bytes);
+        if self.dry_run {
+            writeln!(out, "would remove {trees} and free {freed}")?;
         } else {
-            "freed"
-        };
-        writeln!(
-            out,
-            "{} {word}, {} {freed}",
-            plural(self.removed.len() as u64, "tree"),
-            bytes(self.freed_bytes)
-        )?;
+            writeln!(out, "removed {trees}, freed {freed}")?;
+        }
         if self.content_collected > 0 {
             writeln!(
                 out,
