@@ -153,7 +153,9 @@ fn draft(ledger: &Ledger, head: &Head, content: Content) -> Result<Drafted, Refu
                 .map(|difference| difference.path)
                 .collect();
             let mut fresh = FreshBlobs::default();
-            blobs.into_iter().for_each(|blob| fresh.add(blob));
+            for blob in blobs {
+                fresh.add(blob);
+            }
             let (moves, read) = (Vec::new(), BTreeSet::new());
             integrate_onto_tip(Evaluated {
                 tree,

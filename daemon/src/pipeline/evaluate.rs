@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use semaprax_protocol::submission::{Edit, EntryKind, FileMode};
 use semaprax_protocol::{Code, Diagnostic, LogicalPath, Refusal};
 
-use super::admit::{Expectation, Operation, PlannedChange, PlannedRead, put_kind};
+use super::plan::{Expectation, Operation, PlannedChange, PlannedRead, put_kind};
 use crate::store::history::NamedMove;
 use crate::store::objects::{Blob, FreshBlobs};
 use crate::store::tree::{Draft, Found, Leaf, Tree, UNSTAMPED, for_each_leaf};
@@ -351,7 +351,7 @@ fn line_numbers(content: &[u8], places: &[usize]) -> Vec<u64> {
     let mut lines: Vec<u64> = Vec::new();
     for &place in places {
         let between = content.get(from..place).unwrap_or_default();
-        line += between.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        line += memchr::memchr_iter(b'\n', between).count() as u64;
         from = place;
         if lines.last() != Some(&line) {
             lines.push(line);

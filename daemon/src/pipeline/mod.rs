@@ -19,6 +19,7 @@ pub mod gate;
 pub mod integrate;
 pub mod ledger;
 pub mod notify;
+pub mod plan;
 pub mod verify;
 
 use semaprax_protocol::Refusal;
@@ -35,7 +36,7 @@ pub fn publish(ledger: &mut Ledger, proposal: Proposal) -> Result<Receipt, Refus
     }
     let candidate = build::build(ledger, proposal)?;
     if candidate.is_unchanged(ledger) {
-        return notify::unchanged(ledger, candidate);
+        return notify::unchanged(ledger, &candidate);
     }
     let verified = verify::verify(ledger, candidate)?;
     let verdicts = gate::run(&verified);

@@ -20,9 +20,9 @@ pub fn published(published: Published) -> Receipt {
 }
 
 /// The receipt of a candidate that equals what is ACTIVE: recorded, bound, not published.
-pub fn unchanged(ledger: &mut Ledger, candidate: Candidate) -> Result<Receipt, Refusal> {
+pub fn unchanged(ledger: &mut Ledger, candidate: &Candidate) -> Result<Receipt, Refusal> {
     let tip = &ledger.tip.stored;
-    let mut receipt = unpublished(ledger, &candidate, ReceiptStatus::Unchanged)?;
+    let mut receipt = unpublished(ledger, candidate, ReceiptStatus::Unchanged)?;
     receipt.seq = Some(tip.record.seq);
     receipt.revision = Some(tip.record.revision);
     receipt.record = Some(tip.digest);

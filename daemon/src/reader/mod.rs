@@ -51,7 +51,7 @@ pub fn with_view<T>(
     // ACTIVE first: its record was committed before it was named, so the snapshot has it.
     let active =
         active::read(world, layout)?.ok_or_else(|| StoreError::damaged("ACTIVE is missing"))?;
-    let outcome = database.snapshot(|database| {
+    database.snapshot(|database| {
         let tip = tip_of(database, &active)?;
         Ok(work(&View {
             world,
@@ -59,8 +59,7 @@ pub fn with_view<T>(
             database,
             tip,
         }))
-    })?;
-    outcome
+    })?
 }
 
 impl View<'_> {

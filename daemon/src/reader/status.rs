@@ -37,12 +37,11 @@ impl View<'_> {
             .iter()
             .filter(|(_, kind)| *kind == EntryType::Directory)
             .count();
-        let (drift, truncated) = match params.drift {
-            true => {
-                let (changes, truncated) = self.drift(context.limits)?;
-                (Some(changes), truncated)
-            }
-            false => (None, false),
+        let (drift, truncated) = if params.drift {
+            let (changes, truncated) = self.drift(context.limits)?;
+            (Some(changes), truncated)
+        } else {
+            (None, false)
         };
         let record = &self.tip.record;
         Ok(WorkspaceStatus {

@@ -98,7 +98,7 @@ impl WriterThread {
         let workspace = Arc::clone(&self.hosted.workspace);
         let outcome = self
             .attempt("a request of the writer", |writer| match work {
-                Work::Request(job) => perform(writer, *job),
+                Work::Request(job) => perform(writer, &job),
                 Work::Tree(lease, revision) => make_tree(writer, &workspace, lease, revision),
             })
             .unwrap_or_else(|| Err(internal("the request")));
@@ -172,7 +172,7 @@ impl WriterThread {
     }
 }
 
-fn perform(writer: &mut Writer, job: Job) -> Result<Response, Refusal> {
+fn perform(writer: &mut Writer, job: &Job) -> Result<Response, Refusal> {
     let method = job.request.method();
     let submission = job.submission;
     let outcome = writer.perform(job);

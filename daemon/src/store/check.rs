@@ -4,6 +4,7 @@
 //!
 //! Keeps invariant 5: a tree of another boot is checked before anyone reads it or links from it.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -97,8 +98,8 @@ pub fn check_tree(
     let expected = expected(store, tree)?;
     let mut times = BTreeMap::new();
     for leaf in expected.leaves.values() {
-        if !times.contains_key(&leaf.stamp) {
-            times.insert(leaf.stamp, time_of(store, leaf.stamp)?);
+        if let Entry::Vacant(time) = times.entry(leaf.stamp) {
+            time.insert(time_of(store, leaf.stamp)?);
         }
     }
     let disk = &*store.world.disk;

@@ -244,7 +244,7 @@ fn link_all(
     Ok(refused?.into_iter().flatten().collect())
 }
 
-/// EMLINK (too many names), EPERM (protected_hardlinks, or no links at all), EXDEV, ENOTSUP.
+/// EMLINK (too many names), EPERM (`protected_hardlinks`, or no links at all), EXDEV, ENOTSUP.
 fn is_link_refusal(error: &WorldError) -> bool {
     matches!(
         error.kind(),

@@ -59,7 +59,7 @@ pub fn reasons(
         reasons.push(KeptReason::Active);
     }
     if leases.holds(revision, store.world.clock.since_boot())
-        || file_lock(store, revision)?.is_none()
+        || matches!(file_lease(store, revision)?, FileLease::Held)
     {
         reasons.push(KeptReason::Leased);
     }
@@ -92,14 +92,22 @@ fn is_young(store: &Store, rule: TreeRule, revision: &Revision) -> StoreResult<b
         && u128::try_from(age).map_or(true, |age| age < rule.min_age.as_nanos()))
 }
 
-/// The exclusive lock of a generation's LEASE; `None` when a reader holds it. A tree without LEASE
-/// cannot be read without a daemon, so nobody holds it.
-fn file_lock(store: &Store, revision: &Revision) -> StoreResult<Option<Option<Box<dyn FileLock>>>> {
+/// Who may read a generation without a daemon, by its LEASE.
+enum FileLease {
+    /// Nobody does; while the lock is held nobody can start to. A tree without LEASE cannot be read
+    /// without a daemon at all.
+    Free(Option<Box<dyn FileLock>>),
+    /// Somebody does.
+    Held,
+}
+
+fn file_lease(store: &Store, revision: &Revision) -> StoreResult<FileLease> {
     let lease = store.layout.generation(revision).lease();
     if store.world.disk.metadata(&lease)?.is_none() {
-        return Ok(Some(None));
+        return Ok(FileLease::Free(None));
     }
-    Ok(store.world.disk.try_lock(&lease, true, false)?.map(Some))
+    let lock = store.world.disk.try_lock(&lease, true, false)?;
+    Ok(lock.map_or(FileLease::Held, |lock| FileLease::Free(Some(lock))))
 }
 
 /// Removes one tree, unless it turns out to be kept after all; answers the bytes given back.
@@ -118,14 +126,11 @@ pub fn remove(
         if !reasons(store, rule, revision, pins, &leases)?.is_empty() {
             return Ok(None);
         }
-        let Some(lock) = file_lock(store, revision)? else {
+        let FileLease::Free(lock) = file_lease(store, revision)? else {
             return Ok(None);
         };
-        trash::discard(
-            &store.world,
-            &store.layout,
-            store.layout.generation(revision).directory(),
-        )?;
+        let generation = store.layout.generation(revision);
+        trash::discard(&store.world, &store.layout, generation.directory())?;
         drop(lock);
     }
     trash::empty(&store.world, &store.layout)

@@ -8,8 +8,8 @@ use semaprax_protocol::SchemaTag;
 use semaprax_protocol::documents::{Finding, FindingStatus, Health};
 
 use crate::reader::Offline;
-use crate::store::Layout;
-use crate::world::{World, WorldResult};
+use crate::store::{Layout, trash};
+use crate::world::{EntryType, World, WorldResult};
 
 /// Less room than this is worth a warning.
 const LOW_BYTES: u64 = 1 << 30;
@@ -141,23 +141,31 @@ impl Doctor<'_> {
         }
     }
 
+    /// What the file system can do, tried out in a directory that is taken away again.
     fn features(&mut self, place: &Utf8Path) {
         let probe = place.join(format!(".semaprax-probe-{}", self.world.entropy.uuid()));
-        let disk = &self.world.disk;
-        if let Err(error) = disk.create_directory(&probe, 0o700) {
+        if let Err(error) = self.world.disk.create_directory(&probe, 0o700) {
             let detail = format!("no probe could be made: {error}");
-            return self.add(
-                "writable",
-                FindingStatus::Warning,
-                detail,
-                Some("a read-only workspace can be read, not published to"),
-            );
+            let fix = "a read-only workspace can be read, not published to";
+            return self.add("writable", FindingStatus::Warning, detail, Some(fix));
         }
-        let first = probe.join("a");
-        let links = disk
+        self.hard_links(&probe);
+        self.case_folding(&probe);
+        self.durable_rename(&probe);
+        self.extras(&probe);
+        self.locks(&probe);
+        if let Err(error) = trash::remove(self.world, &probe, EntryType::Directory) {
+            let detail = format!("the probe stays behind: {error}");
+            self.add("writable", FindingStatus::Warning, detail, None);
+        }
+    }
+
+    fn hard_links(&mut self, probe: &Utf8Path) {
+        let (disk, first) = (&self.world.disk, probe.join("a"));
+        let linked = disk
             .create(&first, b"x", 0o644)
             .and_then(|()| disk.link(&first, &probe.join("b")));
-        match links {
+        match linked {
             Ok(()) => self.add(
                 "hard-links",
                 FindingStatus::Ok,
@@ -166,93 +174,77 @@ impl Doctor<'_> {
             ),
             Err(error) => {
                 let detail = format!("not supported, so every generation is a full copy: {error}");
-                self.add(
-                    "hard-links",
-                    FindingStatus::Warning,
-                    detail,
-                    Some("use a file system with hard links"),
-                );
+                let fix = "use a file system with hard links";
+                self.add("hard-links", FindingStatus::Warning, detail, Some(fix));
             }
         }
-        match disk.metadata(&probe.join("A")) {
-            Ok(None) => self.add(
-                "case-folding",
-                FindingStatus::Ok,
-                "names keep their case".to_owned(),
-                None,
-            ),
-            _ => {
-                let detail = "names that differ in case only are one name here".to_owned();
-                self.add(
-                    "case-folding",
-                    FindingStatus::Warning,
-                    detail,
-                    Some("keep the name policy `portable`"),
-                );
-            }
+    }
+
+    fn case_folding(&mut self, probe: &Utf8Path) {
+        if let Ok(None) = self.world.disk.metadata(&probe.join("A")) {
+            let detail = "names keep their case".to_owned();
+            self.add("case-folding", FindingStatus::Ok, detail, None);
+        } else {
+            let detail = "names that differ in case only are one name here".to_owned();
+            let fix = "keep the name policy `portable`";
+            self.add("case-folding", FindingStatus::Warning, detail, Some(fix));
         }
-        let second = probe.join("c");
+    }
+
+    fn durable_rename(&mut self, probe: &Utf8Path) {
+        let (disk, first) = (&self.world.disk, probe.join("a"));
         let durable = disk
             .sync_file(&first)
-            .and_then(|()| disk.rename(&first, &second))
-            .and_then(|()| disk.sync_directory(&probe));
+            .and_then(|()| disk.rename(&first, &probe.join("c")))
+            .and_then(|()| disk.sync_directory(probe));
         match durable {
-            Ok(()) => self.add(
-                "durable-rename",
-                FindingStatus::Ok,
-                "files and directories can be synced".to_owned(),
-                None,
-            ),
-            Err(error) => self.add(
-                "durable-rename",
-                FindingStatus::Problem,
-                error.to_string(),
-                Some("use another file system"),
-            ),
+            Ok(()) => {
+                let detail = "files and directories can be synced".to_owned();
+                self.add("durable-rename", FindingStatus::Ok, detail, None);
+            }
+            Err(error) => {
+                let fix = Some("use another file system");
+                self.add(
+                    "durable-rename",
+                    FindingStatus::Problem,
+                    error.to_string(),
+                    fix,
+                );
+            }
         }
+    }
+
+    /// What is used where it is there and not missed where it is not.
+    fn extras(&mut self, probe: &Utf8Path) {
+        let (disk, one, other) = (&self.world.disk, probe.join("c"), probe.join("d"));
         let exchange = disk
-            .create(&probe.join("d"), b"y", 0o644)
-            .and_then(|()| disk.exchange(&second, &probe.join("d")));
-        let (status, detail) = match exchange {
-            Ok(()) => (
-                FindingStatus::Ok,
-                "two names can be exchanged at once".to_owned(),
-            ),
-            Err(_) => (FindingStatus::Ok, "not supported; not needed".to_owned()),
-        };
-        self.add("rename-exchange", status, detail, None);
-        let reflink = disk.reflink(&second, &probe.join("e"));
-        let detail = if reflink.is_ok() {
-            "copies can share blocks"
-        } else {
-            "not supported; copies are full"
-        };
-        self.add("reflink", FindingStatus::Ok, detail.to_owned(), None);
-        let lock = disk.try_lock(&probe.join("lock"), true, true);
-        match lock {
+            .create(&other, b"y", 0o644)
+            .and_then(|()| disk.exchange(&one, &other));
+        let reflink = disk.reflink(&one, &probe.join("e"));
+        let say = |there: bool, yes: &str, no: &str| if there { yes } else { no }.to_owned();
+        let detail = say(
+            exchange.is_ok(),
+            "two names can be exchanged at once",
+            "not supported; not needed",
+        );
+        self.add("rename-exchange", FindingStatus::Ok, detail, None);
+        let detail = say(
+            reflink.is_ok(),
+            "copies can share blocks",
+            "not supported; copies are full",
+        );
+        self.add("reflink", FindingStatus::Ok, detail, None);
+    }
+
+    fn locks(&mut self, probe: &Utf8Path) {
+        let fix = Some("use a local file system");
+        match self.world.disk.try_lock(&probe.join("lock"), true, true) {
             Ok(Some(_)) => self.add("locks", FindingStatus::Ok, "supported".to_owned(), None),
-            Ok(None) => self.add(
-                "locks",
-                FindingStatus::Problem,
-                "a fresh file is locked already".to_owned(),
-                Some("use a local file system"),
-            ),
-            Err(error) => self.add(
-                "locks",
-                FindingStatus::Problem,
-                error.to_string(),
-                Some("use a local file system"),
-            ),
-        }
-        if let Err(error) =
-            crate::store::trash::remove(self.world, &probe, crate::world::EntryType::Directory)
-        {
-            self.add(
-                "writable",
-                FindingStatus::Warning,
-                format!("the probe stays behind: {error}"),
-                None,
-            );
+            Ok(None) => {
+                let detail = "a fresh file is locked already".to_owned();
+                self.add("locks", FindingStatus::Problem, detail, fix);
+            }
+            Err(error) => self.add("locks", FindingStatus::Problem, error.to_string(), fix),
         }
     }
 

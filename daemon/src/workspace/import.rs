@@ -49,7 +49,7 @@ pub(super) struct Importer<'import> {
 pub(super) fn import(
     scan: Scan,
     nodes: &dyn NodeSource,
-    importer: Importer<'_>,
+    importer: &mut Importer<'_>,
 ) -> Result<Option<Imported>, Refusal> {
     let (names, taken, mut skipped) = judge(scan.found, importer.names);
     skipped.extend(scan.skipped);
@@ -145,9 +145,10 @@ fn judge(
         }
     }
     let offending = offending(&native);
-    let policy = asked.unwrap_or(match offending.is_empty() {
-        true => NamePolicy::Portable,
-        false => NamePolicy::Native,
+    let policy = asked.unwrap_or(if offending.is_empty() {
+        NamePolicy::Portable
+    } else {
+        NamePolicy::Native
     });
     if policy == NamePolicy::Native {
         return (policy, native, skipped);

@@ -168,7 +168,7 @@ fn build(
     let stored = record_first(&mut store, params, &imported, id)?;
     ensure_tree(&store, &stored, &stored.tree()?, None)?;
     publish_first(store, &staged, &stored)?;
-    Ok(answer(layout, id, stored.record, imported))
+    Ok(answer(layout, id, &stored.record, imported))
 }
 
 fn import_directory(
@@ -199,14 +199,14 @@ fn import_directory(
         })?;
         Ok(database.checkpoint(false)?)
     };
-    let importer = Importer {
+    let mut importer = Importer {
         source: &source,
         names: params.names,
         file_bytes: config.limits.file_bytes,
         sink: &mut sink,
         progress: &mut |done, total| progress(done, total),
     };
-    import(scan, &nodes, importer)?.ok_or_else(abandoned)
+    import(scan, &nodes, &mut importer)?.ok_or_else(abandoned)
 }
 
 fn record_first(
@@ -299,7 +299,7 @@ fn publish_first(store: Store, staged: &Utf8Path, stored: &StoredRecord) -> Resu
     Ok(())
 }
 
-fn answer(layout: &Layout, id: WorkspaceId, record: Record, imported: Imported) -> Initialized {
+fn answer(layout: &Layout, id: WorkspaceId, record: &Record, imported: Imported) -> Initialized {
     let skipped_total = imported.skipped.len() as u64;
     let mut skipped: Vec<Skipped> = imported.skipped;
     let truncated = skipped.len() > PAGE_ENTRIES;

@@ -102,7 +102,7 @@ pub fn open(
     let (stored, tree) = recover(&mut store)?;
     let names = identity::name_policy(&store.database)?;
     let id = identity::workspace_id(&store.database)?;
-    let workspace = Arc::new(Workspace::new(world, layout, id, config, lock.inode())?);
+    let workspace = Arc::new(Workspace::new(world, layout, id, config, lock.inode()));
     workspace.load_leases(&store)?;
     let ledger = Ledger::new(store, Tip { stored, tree }, names, config.limits.clone());
     let writer = Writer::new(

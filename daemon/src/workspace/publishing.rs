@@ -262,20 +262,16 @@ impl Writer {
             }
             Ok(())
         };
-        let importer = Importer {
+        let mut importer = Importer {
             source: &source,
             names: Some(self.ledger.names),
             file_bytes: limits.file_bytes,
             sink: &mut sink,
             progress: &mut |_, _| true,
         };
-        let imported = import(scan, &super::NoNodes, importer)?
+        let taken = import(scan, &super::NoNodes, &mut importer)?
             .ok_or_else(|| StoreError::damaged("an import was abandoned by nobody"))?;
-        if let Some(skipped) = imported
-            .skipped
-            .iter()
-            .find(|skipped| refuses(skipped.reason))
-        {
+        if let Some(skipped) = taken.skipped.iter().find(|skipped| refuses(skipped.reason)) {
             // Leaving it out would look as if it had been deleted.
             let message = format!(
                 "`{}` cannot be taken from the directory: {}",
@@ -286,8 +282,8 @@ impl Writer {
                 .at(skipped.path.as_str())
                 .into());
         }
-        let kept = self.kept_ignored(base, &imported.tree, directory)?;
-        let mut draft = Draft::of(&imported.tree, &store.database)?;
+        let kept = self.kept_ignored(base, &taken.tree, directory)?;
+        let mut draft = Draft::of(&taken.tree, &store.database)?;
         for (path, leaf) in kept {
             if matches!(draft.find(&path)?, crate::store::tree::Found::Nothing) {
                 draft.set(&path, leaf)?;

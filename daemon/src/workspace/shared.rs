@@ -59,8 +59,8 @@ impl Workspace {
         id: WorkspaceId,
         config: &Config,
         lock: (u64, u64),
-    ) -> StoreResult<Self> {
-        Ok(Self {
+    ) -> Self {
+        Self {
             world: world.clone(),
             layout,
             id,
@@ -69,7 +69,7 @@ impl Workspace {
             lock,
             readers: Mutex::new(Vec::new()),
             leases: Mutex::new(Leases::default()),
-        })
+        }
     }
 
     /// Takes the detached leases of the store over. What is left of each is counted from now on the

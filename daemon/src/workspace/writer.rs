@@ -20,7 +20,7 @@ use crate::store::trash;
 use crate::world::FileLock;
 
 /// The least time between two collections that nobody asked for.
-const COLLECT_PAUSE: Duration = Duration::from_secs(60);
+const COLLECT_PAUSE: Duration = Duration::from_mins(1);
 
 /// The one writer of a workspace. Lives on a thread of its own.
 #[derive(Debug)]
@@ -52,14 +52,14 @@ impl Writer {
     /// Carries out a request that needs the writer: publish, publish.directory, rollback, revert,
     /// undo, lease.acquire with a ttl, lease.renew, lease.release, pin, unpin, gc, verify, export,
     /// doctor. Every refusal of a submission is recorded in the journal before this returns.
-    pub fn perform(&mut self, job: Job) -> Result<Response, Refusal> {
+    pub fn perform(&mut self, job: &Job) -> Result<Response, Refusal> {
         match &job.request {
             Request::Publish(_)
             | Request::PublishDirectory(_)
             | Request::Rollback(_)
             | Request::Revert(_)
             | Request::Undo(_) => self
-                .perform_publication(&job)
+                .perform_publication(job)
                 .map(|(receipt, wrap)| wrap(receipt)),
             Request::LeaseAcquire(params) => self
                 .acquire_detached(params, job.pid)

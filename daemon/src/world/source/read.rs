@@ -232,7 +232,7 @@ mod tests {
         check("dir/file", 3, "TooLarge");
         check("link", 100, "symlink dir");
         check("escape", 100, "symlink /etc/passwd");
-        check("link/file", 100, "Special");
+        check("link/file", 100, "Gone");
         check("pipe", 100, "Special");
         check("none", 100, "Gone");
         check("dir/file/below", 100, "Gone");
