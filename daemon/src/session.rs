@@ -305,10 +305,16 @@ pub fn unasked_refusal(refusal: &Refusal) -> Vec<u8> {
 }
 
 fn needs_workspace(request: &Request) -> bool {
-    !matches!(
-        request,
-        Request::Hello(_) | Request::DaemonStatus(_) | Request::DaemonStop(_) | Request::Init(_)
-    )
+    match request {
+        Request::Hello(_)
+        | Request::DaemonStatus(_)
+        | Request::DaemonStop(_)
+        | Request::Init(_) => false,
+        // Of a directory that cannot be opened as a workspace, or is none.
+        Request::Verify(params) => params.directory.is_none(),
+        Request::Doctor(params) => params.directory.is_none(),
+        _ => true,
+    }
 }
 
 fn out_of_turn(message: &str) -> Refusal {

@@ -388,9 +388,9 @@ fn missing(path: &LogicalPath) -> Refusal {
 }
 
 fn needs_recursive(path: &LogicalPath) -> Refusal {
-    let message = format!("`{path}` is a directory");
+    let message = format!("`{path}` is a directory, and `recursive` was not asked for");
     let hint = "say `\"recursive\": true` where the whole directory is meant";
-    Diagnostic::new(Code::InvalidSubmission, message)
+    Diagnostic::new(Code::PathCollision, message)
         .at(path.as_str())
         .hint(hint)
         .into()

@@ -27,6 +27,7 @@ mod serve;
 mod subscription;
 #[cfg(test)]
 mod tests;
+mod unopened;
 mod writer;
 
 use semaprax_protocol::{Code, Diagnostic, Refusal};

@@ -19,7 +19,7 @@ use super::daemon::{Daemon, shutting_down};
 use super::hosted::Hosted;
 use super::registry::Registry;
 use super::writer::{Work, is_upkeep};
-use super::{blocking, import, leases, subscription};
+use super::{blocking, import, leases, subscription, unopened};
 use crate::engine::{Arrival, Binding, Input, Lane, Outcome, Terms};
 use crate::session::Call;
 use crate::workspace::Job;
@@ -84,6 +84,7 @@ pub(super) fn serve(connection: &Arc<Connection>, call: Call) {
             Err(refusal) => connection.answer(id, &Err(refusal)),
         },
         (Request::Init(_), _) => import::start(connection, call),
+        (Request::Verify(_) | Request::Doctor(_), None) => unopened::start(connection, call),
         (_, Some(hosted)) => {
             let hosted = Arc::clone(hosted);
             serve_workspace(connection, &hosted, call);

@@ -6,6 +6,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use semaprax_protocol::SchemaTag;
 use semaprax_protocol::documents::{Finding, FindingStatus, Health};
+use semaprax_protocol::limits::SOCKET_PATH_BYTES;
 
 use crate::reader::Offline;
 use crate::store::{Layout, trash};
@@ -21,7 +22,7 @@ struct Doctor<'doctor> {
 }
 
 /// Looks at `root` and, when it is a workspace, at its state.
-pub fn doctor(world: &World, root: &Utf8Path) -> Health {
+pub fn doctor(world: &World, root: &Utf8Path, socket: &Utf8Path) -> Health {
     let mut doctor = Doctor {
         world,
         findings: Vec::new(),
@@ -33,6 +34,7 @@ pub fn doctor(world: &World, root: &Utf8Path) -> Health {
     doctor.features(if is_workspace { layout.state() } else { root });
     doctor.clock(root);
     doctor.watches();
+    doctor.socket(socket);
     if is_workspace {
         doctor.store(root);
         doctor.holder(&layout);
@@ -301,6 +303,57 @@ impl Doctor<'_> {
                 "no limits are told here".to_owned(),
                 None,
             ),
+        }
+    }
+
+    /// The daemon's socket: short enough for every system, in a directory that only its user may enter.
+    fn socket(&mut self, socket: &Utf8Path) {
+        let length = socket.as_str().len();
+        if length > SOCKET_PATH_BYTES {
+            let detail = format!("`{socket}` has {length} bytes; {SOCKET_PATH_BYTES} are safe");
+            let fix = "choose a shorter directory with SEMAPRAX_RUNTIME_DIR";
+            self.add("socket-path", FindingStatus::Problem, detail, Some(fix));
+        } else {
+            let detail = format!("`{socket}`, {length} of {SOCKET_PATH_BYTES} bytes");
+            self.add("socket-path", FindingStatus::Ok, detail, None);
+        }
+        let directory = socket.parent().unwrap_or(socket);
+        match self.world.disk.metadata(directory) {
+            // No bit for group or others.
+            Ok(Some(found)) if found.mode.trailing_zeros() >= 6 => {
+                let detail = format!("`{directory}` has mode {:o}", found.mode);
+                self.add("socket-directory", FindingStatus::Ok, detail, None);
+            }
+            Ok(Some(found)) => {
+                let detail = format!(
+                    "`{directory}` has mode {:o}: others may reach the socket",
+                    found.mode
+                );
+                self.add(
+                    "socket-directory",
+                    FindingStatus::Problem,
+                    detail,
+                    Some("chmod it to 0700"),
+                );
+            }
+            Ok(None) => {
+                let detail = format!("`{directory}` is gone: no client can find the daemon");
+                let fix = "run `semaprax daemon stop`; the next command starts a new one";
+                self.add(
+                    "socket-directory",
+                    FindingStatus::Problem,
+                    detail,
+                    Some(fix),
+                );
+            }
+            Err(error) => {
+                self.add(
+                    "socket-directory",
+                    FindingStatus::Problem,
+                    error.to_string(),
+                    None,
+                );
+            }
         }
     }
 

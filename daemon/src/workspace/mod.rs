@@ -110,6 +110,7 @@ pub fn open(
         Arc::clone(&workspace),
         lock,
         config.retention.clone(),
+        holder.socket.clone(),
     );
     Ok((workspace, writer))
 }

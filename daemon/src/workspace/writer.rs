@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use camino::Utf8PathBuf;
 use semaprax_protocol::request::{Request, Response};
 use semaprax_protocol::{Code, Diagnostic, Refusal, Revision, SubmissionId};
 
@@ -31,6 +32,8 @@ pub struct Writer {
     /// When it last collected on its own, on the boot-time clock.
     collected: Option<Duration>,
     lock: Box<dyn FileLock>,
+    /// The daemon's socket, for `doctor`.
+    socket: Utf8PathBuf,
 }
 
 impl Writer {
@@ -39,6 +42,7 @@ impl Writer {
         workspace: Arc<Workspace>,
         lock: Box<dyn FileLock>,
         retention: Retention,
+        socket: Utf8PathBuf,
     ) -> Self {
         Self {
             ledger,
@@ -46,6 +50,7 @@ impl Writer {
             retention,
             collected: None,
             lock,
+            socket,
         }
     }
 
@@ -78,6 +83,7 @@ impl Writer {
                 Ok(Response::Doctor(super::doctor(
                     &store.world,
                     store.layout.root(),
+                    &self.socket,
                 )))
             }
             other => {

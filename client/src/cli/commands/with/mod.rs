@@ -55,11 +55,14 @@ fn ceilings(held: &Held, root: &Utf8Path) -> OsString {
     let mut directories: Vec<&Utf8Path> = Vec::new();
     for tree in [root, held.tree.as_path()] {
         let above = tree.parent().into_iter();
-        directories.extend(
-            above
-                .flat_map(|parent| [Some(parent), parent.parent()])
-                .flatten(),
-        );
+        for directory in above
+            .flat_map(|parent| [Some(parent), parent.parent()])
+            .flatten()
+        {
+            if !directories.contains(&directory) {
+                directories.push(directory);
+            }
+        }
     }
     let mut joined = OsString::new();
     for directory in directories {
