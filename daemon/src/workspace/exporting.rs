@@ -6,14 +6,13 @@
 use camino::Utf8Path;
 use semaprax_protocol::documents::Exported;
 use semaprax_protocol::request::Export;
-use semaprax_protocol::{Code, Diagnostic, Refusal, SchemaTag};
+use semaprax_protocol::{Code, Diagnostic, Refusal, Revision, SchemaTag};
 
 use super::Writer;
-use super::publishing::ExportMarker;
 use crate::store::checkout::{Modes, materialize};
 use crate::store::layout::STATE_DIRECTORY;
 use crate::store::objects::FreshBlobs;
-use crate::store::{StoreError, identity, trash};
+use crate::store::trash;
 use crate::world::EntryType;
 
 impl Writer {
@@ -35,7 +34,7 @@ impl Writer {
             Modes::WRITABLE,
         )
         .map_err(Refusal::from)
-        .and_then(|_| self.mark(directory, &stored.record.revision.to_string()));
+        .and_then(|_| self.mark(directory, stored.record.revision));
         if let Err(refusal) = written {
             // Nothing half-made stays: the directory was ours to make.
             if let Err(error) = trash::remove(&store.world, directory, EntryType::Directory) {
@@ -80,25 +79,11 @@ impl Writer {
         }
     }
 
-    fn mark(&self, directory: &Utf8Path, revision: &str) -> Result<(), Refusal> {
-        let store = &self.ledger.store;
-        let marker = ExportMarker {
-            schema: ExportMarker::SCHEMA.to_owned(),
-            workspace: identity::workspace_id(&store.database)?,
-            revision: revision.to_owned(),
-        };
-        let bytes = serde_json::to_vec(&marker).map_err(|error| {
-            StoreError::damaged(format!("the marker cannot be written: {error}"))
-        })?;
+    fn mark(&self, directory: &Utf8Path, revision: Revision) -> Result<(), Refusal> {
+        let disk = &self.ledger.store.world.disk;
         let state = directory.join(STATE_DIRECTORY);
-        store.world.disk.create_directory(&state, 0o700)?;
-        store
-            .world
-            .disk
-            .create(&state.join(".gitignore"), b"*\n", 0o644)?;
-        Ok(store
-            .world
-            .disk
-            .create(&state.join(ExportMarker::NAME), &bytes, 0o644)?)
+        disk.create_directory(&state, 0o700)?;
+        disk.create(&state.join(".gitignore"), b"*\n", 0o644)?;
+        self.write_marker(directory, revision)
     }
 }

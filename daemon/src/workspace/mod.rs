@@ -8,6 +8,7 @@
 //!
 //! Keeps invariants 4, 7 and 11.
 
+mod directory;
 mod doctor;
 mod exporting;
 mod import;
