@@ -18,7 +18,7 @@
 //! [retention]
 //! content-publications = 1000
 //! content-age = "30d"
-//! content-bytes = 10737418240   # without it there is no bound on the bytes
+//! content-bytes = 10737418240   # older content stays too while all content fits in this
 //! trees = 4
 //! young = "10m"
 //! ```
@@ -38,7 +38,8 @@ pub struct Retention {
     pub content_publications: u64,
     /// Content of publications younger than this is kept.
     pub content_age: Duration,
-    /// When set: older content beyond both goes, newest first, only while the store is larger.
+    /// When set: content beyond both goes, the oldest first, only while all content takes more
+    /// bytes than this.
     pub content_bytes: Option<u64>,
     /// Trees of this many of the newest publications are kept.
     pub trees: u64,

@@ -20,31 +20,66 @@ pub struct ContentRetention {
     pub publications: u64,
     /// And all that are younger than this.
     pub age: Duration,
+    /// And older ones too, the newest first, while all content together takes no more bytes than this.
+    pub bytes: Option<u64>,
 }
 
-/// Collects the content that neither rule keeps; answers how many publications lost theirs.
+/// Steps in which content beyond the first two rules goes while a budget of bytes is exceeded.
+const STEPS: u64 = 8;
+
+/// Collects the content that no rule keeps; answers how many publications lost theirs.
 pub fn collect_content(store: &mut Store, tip: Seq, rule: ContentRetention) -> StoreResult<u64> {
+    let horizon = horizon(store, tip, rule)?;
+    let Some(budget) = rule.bytes else {
+        return collect_before(store, horizon);
+    };
+    let sql = "SELECT min(seq) FROM publications WHERE collected = 0";
+    let oldest = store
+        .database
+        .query_one(sql, [], |row| row.get::<_, Option<i64>>(0))?;
+    let oldest = oldest.flatten().map_or(horizon, i64::cast_unsigned);
+    let step = horizon.saturating_sub(oldest).div_ceil(STEPS).max(1);
+    let (mut collected, mut before) = (0, oldest);
+    while before < horizon && content_bytes(store)? > budget {
+        before = horizon.min(before + step);
+        collected += collect_before(store, before)?;
+    }
+    Ok(collected)
+}
+
+/// The first publication that the rules of count and age keep.
+fn horizon(store: &Store, tip: Seq, rule: ContentRetention) -> StoreResult<u64> {
     let by_count = (tip.get() + 1).saturating_sub(rule.publications.max(1));
     let age = i64::try_from(rule.age.as_nanos()).unwrap_or(i64::MAX);
-    let oldest_kept = store
-        .world
-        .clock
-        .now()
-        .saturating_add(age.saturating_neg())
-        .as_nanos();
+    let oldest_kept = store.world.clock.now().saturating_add(age.saturating_neg());
     let sql = "SELECT min(seq) FROM publications WHERE at >= ?1";
     let by_age = store
         .database
-        .query_one(sql, [oldest_kept], |row| row.get::<_, Option<i64>>(0))?;
+        .query_one(sql, [oldest_kept.as_nanos()], |row| {
+            row.get::<_, Option<i64>>(0)
+        })?;
     let by_age = by_age.flatten().map_or(tip.get(), i64::cast_unsigned);
-    let horizon = by_count.min(by_age).min(tip.get());
+    Ok(by_count.min(by_age).min(tip.get()))
+}
+
+fn collect_before(store: &mut Store, seq: u64) -> StoreResult<u64> {
     let collected = store
         .database
-        .transaction(|database| database.mark_collected(horizon))?;
+        .transaction(|database| database.mark_collected(seq))?;
     if collected > 0 {
         sweep(store)?;
     }
     Ok(collected)
+}
+
+/// Bytes that all content takes: rows as they are packed, files as they are.
+fn content_bytes(store: &Store) -> StoreResult<u64> {
+    let sql = "SELECT (SELECT coalesce(sum(coalesce(length(data), bytes)), 0) FROM blobs)
+                    + (SELECT coalesce(sum(length(data)), 0) FROM nodes)";
+    let found = store
+        .database
+        .query_one(sql, [], |row| row.get::<_, i64>(0))?;
+    Ok(found.map_or(0, i64::cast_unsigned))
 }
 
 /// Removes every node and blob that no publication with content reaches.

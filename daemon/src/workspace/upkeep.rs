@@ -100,6 +100,7 @@ impl Writer {
         let rule = ContentRetention {
             publications: self.retention.content_publications,
             age: self.retention.content_age,
+            bytes: self.retention.content_bytes,
         };
         let tip = self.ledger.tip.stored.record.seq;
         let now = self.ledger.store.world.clock.now();
