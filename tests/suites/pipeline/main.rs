@@ -1,0 +1,4 @@
+//! From a submission to a publication and back to a reader, in this process, on a real disk.
+
+mod changes;
+mod stale;
