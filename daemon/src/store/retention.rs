@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use semaprax_protocol::{BlobDigest, Seq, StampedDigest};
+use semaprax_protocol::{BlobDigest, Revision, Seq, StampedDigest};
 
 use super::tree::{Branch, Entry};
 use super::{Store, StoreResult};
@@ -22,8 +22,14 @@ pub struct ContentRetention {
     pub age: Duration,
 }
 
-/// Collects the content that neither rule keeps; answers how many publications lost theirs.
-pub fn collect_content(store: &mut Store, tip: Seq, rule: ContentRetention) -> StoreResult<u64> {
+/// Collects the content that neither rule keeps, nor a pin, a detached lease or one of `held` (the
+/// leases that are in no table); answers how many publications lost theirs.
+pub fn collect_content(
+    store: &mut Store,
+    tip: Seq,
+    rule: ContentRetention,
+    held: &BTreeSet<Revision>,
+) -> StoreResult<u64> {
     let by_count = (tip.get() + 1).saturating_sub(rule.publications.max(1));
     let age = i64::try_from(rule.age.as_nanos()).unwrap_or(i64::MAX);
     let oldest_kept = store
@@ -40,7 +46,7 @@ pub fn collect_content(store: &mut Store, tip: Seq, rule: ContentRetention) -> S
     let horizon = by_count.min(by_age).min(tip.get());
     let collected = store
         .database
-        .transaction(|database| database.mark_collected(horizon))?;
+        .transaction(|database| database.mark_collected(horizon, held))?;
     if collected > 0 {
         sweep(store)?;
     }
