@@ -6,8 +6,8 @@
 //! ```text
 //! file a one\n            a file to import; also `exec PATH TEXT`, `link PATH TARGET`; the first
 //!                         other line runs `init`
-//! publish base=@1 merge   a submission, with `key=value` words and flags; its changes follow,
-//!   put a two\n           indented: put, putx (executable), putf (file), edit OLD => NEW, delete,
+//! publish base=@1 merge   a submission, with `key=value` words and flags; its changes follow it:
+//!   put a two\n           put, putx (executable), putf (file), edit OLD => NEW, delete,
 //!   read b one            delete!, move, move!, link, chmod, read PATH TEXT (or `-`: absent); `expect
 //!                         TEXT` (or `-`) is about the change before it
 //! rollback @1             revert 2, undo, cat [REV:]PATH, tree [REV], show REV, log, diff A B, blame
@@ -444,11 +444,8 @@ impl Fixture {
                 continue;
             }
             self.tick();
-            let indent = indent_of(line);
             let mut block = Vec::new();
-            while let Some(next) =
-                rest.next_if(|next| !next.trim().is_empty() && indent_of(next) > indent)
-            {
+            while let Some(next) = rest.next_if(|next| words[0] == "publish" && is_change(next)) {
                 block.push(next.trim_start());
             }
             let said = self
@@ -753,8 +750,15 @@ impl Fixture {
     }
 }
 
-fn indent_of(line: &str) -> usize {
-    line.len() - line.trim_start().len()
+/// Whether a line belongs to the submission above it.
+fn is_change(line: &str) -> bool {
+    let verbs = [
+        "put", "putx", "putf", "edit", "delete", "delete!", "move", "move!", "link", "chmod",
+        "read", "expect",
+    ];
+    line.split_whitespace()
+        .next()
+        .is_some_and(|word| verbs.contains(&word))
 }
 
 /// A submission of these changes, bound to nothing.
