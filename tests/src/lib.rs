@@ -1,1 +1,10 @@
-//! Placeholder.
+//! What the suites share: a world with a clock moved by hand, scenarios in a small text form, a
+//! reference model, and the oracle that compares a workspace on disk with it.
+//!
+//! Owns: everything that more than one suite needs. Suites lie in `suites/<name>/`, one binary each.
+//! Never: a sleep, or a wait for anything but a condition.
+
+pub mod fixture;
+pub mod model;
+pub mod oracle;
+pub mod world;

@@ -80,18 +80,18 @@ fn check_preconditions(
     reads: &[PlannedRead],
 ) -> Result<(), Refusal> {
     let mut diagnostics = Vec::new();
-    let mut origin: BTreeMap<&LogicalPath, &LogicalPath> = BTreeMap::new();
+    let mut origin: BTreeMap<&LogicalPath, LogicalPath> = BTreeMap::new();
     for change in changes {
         let path = change.operation.path();
         if let Some(expect) = change.expect {
-            let place = origin.get(path).copied().unwrap_or(path);
-            if let Some(mut diagnostic) = unmet(store, base, place, expect)? {
+            let place = came_from(path, &origin);
+            if let Some(mut diagnostic) = unmet(store, base, &place, expect)? {
                 diagnostic.change = Some(change.index);
                 diagnostics.push(diagnostic);
             }
         }
         if let Operation::Move(from, to, _) = &change.operation {
-            let start = origin.get(from).copied().unwrap_or(from);
+            let start = came_from(from, &origin);
             origin.insert(to, start);
         }
     }
@@ -99,6 +99,22 @@ fn check_preconditions(
         diagnostics.extend(unmet(store, base, &read.path, read.expect)?);
     }
     Refusal::of(diagnostics).map_or(Ok(()), Err)
+}
+
+/// Where what is at `path` was in the base: a move of the path itself, or of a directory above it,
+/// brought it there.
+fn came_from(path: &LogicalPath, origin: &BTreeMap<&LogicalPath, LogicalPath>) -> LogicalPath {
+    let mut moved = Some(path.clone());
+    while let Some(above) = moved {
+        if let Some(start) = origin.get(&above) {
+            let below = path.as_str().get(above.as_str().len()..);
+            let place = format!("{start}{}", below.unwrap_or_default());
+            // One that is too long cannot be in the base, under its own name or another.
+            return place.parse().unwrap_or_else(|_| path.clone());
+        }
+        moved = above.parent();
+    }
+    path.clone()
 }
 
 /// What is wrong when `path` of `base` is not as expected.
@@ -313,8 +329,11 @@ fn replace_once(path: &LogicalPath, content: &[u8], edit: &Edit) -> Result<Vec<u
         count += 1;
         if places.len() < PLACES {
             places.push(from + found);
+            from += found + 1;
+        } else {
+            // Enough to be refused: counting every overlap of a long text takes for ever.
+            from += found + old.len();
         }
-        from += found + 1;
     }
     let shown: String = edit
         .old

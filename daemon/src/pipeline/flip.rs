@@ -17,7 +17,7 @@ use crate::store::changes::{fitting, path_changes};
 use crate::store::generation::Manifest;
 use crate::store::history::{Event, EventDetail, Record, StoredRecord};
 use crate::store::recover::{active_of, confirm_in, finish_wrapper};
-use crate::store::tree::{Tree, stamped};
+use crate::store::tree::{ListedLeaf, Tree, UNSTAMPED, stamped};
 use crate::store::{Store, StoreError, StoreResult};
 use crate::world::WorldError;
 
@@ -63,7 +63,8 @@ pub fn flip(approved: Approved<'_>) -> Result<Published, FlipFailure> {
             };
             let place = staging.files();
             let disk = &ledger.store.world.disk;
-            for (path, _) in &made.copied {
+            let untimed = |(_, leaf): &&ListedLeaf| leaf.stamp == UNSTAMPED;
+            for (path, _) in made.copied.iter().filter(untimed) {
                 let time = stored.record.published_at.as_nanos();
                 disk.set_mtime(&place.join(path.as_str()), time)
                     .map_err(StoreError::from)?;

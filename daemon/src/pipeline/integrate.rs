@@ -340,17 +340,20 @@ impl PathMerge<'_> {
         ours: Leaf,
         theirs: Leaf,
     ) -> Result<Decision, StoreError> {
-        let kind = if ours.kind == base.kind || ours.kind == theirs.kind {
-            theirs.kind
-        } else if theirs.kind == base.kind {
-            ours.kind
-        } else {
+        // A target is no text: bytes of a file must never become one, nor the other way round.
+        if [base.kind, ours.kind, theirs.kind].contains(&EntryKind::Symlink) {
             return self.conflict(
                 fresh,
                 Some(ours),
-                "its mode was changed on both sides",
+                "a symlink was changed on both sides",
                 Vec::new(),
             );
+        }
+        // Of two kinds, the one that a side changed to.
+        let kind = if ours.kind == base.kind {
+            theirs.kind
+        } else {
+            ours.kind
         };
         let leaf_of = |blob: Leaf| Leaf {
             kind,
@@ -362,14 +365,6 @@ impl PathMerge<'_> {
         }
         if ours.blob == base.blob {
             return Ok(Decision::Merged(leaf_of(theirs)));
-        }
-        if [base.kind, ours.kind, theirs.kind].contains(&EntryKind::Symlink) {
-            return self.conflict(
-                fresh,
-                Some(ours),
-                "a symlink was changed on both sides",
-                Vec::new(),
-            );
         }
         let content = |leaf: Leaf| fresh.content(self.store, &leaf.blob);
         let (was, mine, other) = (content(base)?, content(ours)?, content(theirs)?);

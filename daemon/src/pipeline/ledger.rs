@@ -8,9 +8,8 @@
 use semaprax_protocol::documents::Receipt;
 use semaprax_protocol::{Code, Diagnostic, Limits, NamePolicy, Refusal};
 
-use super::Proposal;
 use super::flip::FlipFailure;
-use crate::store::history::{Event, EventDetail, Outcome, StoredRecord};
+use crate::store::history::{Binding, Event, EventDetail, Outcome, StoredRecord};
 use crate::store::recover::{self, void_beyond};
 use crate::store::tree::Tree;
 use crate::store::{Store, StoreResult};
@@ -68,10 +67,7 @@ impl Ledger {
     }
 
     /// The first outcome of this submission, if it was decided before.
-    pub fn replay(&self, proposal: &Proposal) -> Result<Option<Receipt>, Refusal> {
-        let Some(binding) = proposal.binding() else {
-            return Ok(None);
-        };
+    pub fn replay(&self, binding: &Binding) -> Result<Option<Receipt>, Refusal> {
         match self
             .store
             .database

@@ -31,7 +31,9 @@ pub use ledger::Ledger;
 /// Publishes a proposal: the whole flow. What is refused on the way changed nothing.
 pub fn publish(ledger: &mut Ledger, proposal: Proposal) -> Result<Receipt, Refusal> {
     ledger.check_writable()?;
-    if let Some(receipt) = ledger.replay(&proposal)? {
+    if let Some(binding) = proposal.binding()
+        && let Some(receipt) = ledger.replay(binding)?
+    {
         return Ok(receipt);
     }
     let candidate = build::build(ledger, proposal)?;

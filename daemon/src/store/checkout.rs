@@ -84,7 +84,8 @@ pub struct LinkSource<'tree> {
 /// What was made.
 #[derive(Debug, Default)]
 pub struct Made {
-    /// Leaves written anew, in path order.
+    /// Leaves written anew, in path order. The stamp is that whose time the file carries already, or
+    /// [`UNSTAMPED`]: one that could not be linked is as old as it was.
     pub copied: Vec<ListedLeaf>,
     /// Leaves linked from the source.
     pub linked: u64,
@@ -137,7 +138,10 @@ pub fn materialize(
     made.copied = plan
         .copies
         .into_iter()
-        .map(|copy| (copy.path, copy.leaf))
+        .map(|copy| {
+            let stamp = copy.stamp;
+            (copy.path, Leaf { stamp, ..copy.leaf })
+        })
         .collect();
     made.copied.sort_by(|a, b| a.0.cmp(&b.0));
     for directory in plan.directories.iter().rev() {

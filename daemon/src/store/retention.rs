@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use semaprax_protocol::{BlobDigest, Seq, StampedDigest};
+use semaprax_protocol::{BlobDigest, Revision, Seq, StampedDigest};
 
 use super::tree::{Branch, Entry};
 use super::{Store, StoreResult};
@@ -27,11 +27,17 @@ pub struct ContentRetention {
 /// Steps in which content beyond the first two rules goes while a budget of bytes is exceeded.
 const STEPS: u64 = 8;
 
-/// Collects the content that no rule keeps; answers how many publications lost theirs.
-pub fn collect_content(store: &mut Store, tip: Seq, rule: ContentRetention) -> StoreResult<u64> {
+/// Collects the content that no rule keeps, nor a pin, a detached lease or one of `held` (the leases
+/// that are in no table); answers how many publications lost theirs.
+pub fn collect_content(
+    store: &mut Store,
+    tip: Seq,
+    rule: ContentRetention,
+    held: &BTreeSet<Revision>,
+) -> StoreResult<u64> {
     let horizon = horizon(store, tip, rule)?;
     let Some(budget) = rule.bytes else {
-        return collect_before(store, horizon);
+        return collect_before(store, horizon, held);
     };
     let sql = "SELECT min(seq) FROM publications WHERE collected = 0";
     let oldest = store
@@ -42,7 +48,7 @@ pub fn collect_content(store: &mut Store, tip: Seq, rule: ContentRetention) -> S
     let (mut collected, mut before) = (0, oldest);
     while before < horizon && content_bytes(store)? > budget {
         before = horizon.min(before + step);
-        collected += collect_before(store, before)?;
+        collected += collect_before(store, before, held)?;
     }
     Ok(collected)
 }
@@ -62,10 +68,10 @@ fn horizon(store: &Store, tip: Seq, rule: ContentRetention) -> StoreResult<u64> 
     Ok(by_count.min(by_age).min(tip.get()))
 }
 
-fn collect_before(store: &mut Store, seq: u64) -> StoreResult<u64> {
+fn collect_before(store: &mut Store, seq: u64, held: &BTreeSet<Revision>) -> StoreResult<u64> {
     let collected = store
         .database
-        .transaction(|database| database.mark_collected(seq))?;
+        .transaction(|database| database.mark_collected(seq, held))?;
     if collected > 0 {
         sweep(store)?;
     }

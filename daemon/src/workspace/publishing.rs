@@ -5,7 +5,7 @@
 
 use semaprax_protocol::documents::Receipt;
 use semaprax_protocol::request::{
-    Attribution, PublishOptions, Request, Response, Revert, Rollback,
+    Attribution, Publish, PublishOptions, Request, Response, Revert, Rollback,
 };
 use semaprax_protocol::submission::OnStale;
 use semaprax_protocol::{Code, Diagnostic, Refusal, Seq, Status, SubmissionId};
@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{Job, Writer};
 use crate::pipeline::admit::{Attributed, Content, Rules};
 use crate::pipeline::{Proposal, publish};
-use crate::store::history::StoredRecord;
+use crate::store::history::{Binding, StoredRecord, submission_digest};
 use crate::store::{StoreResult, revisions};
 
 /// A receipt, and the response it is of.
@@ -38,6 +38,9 @@ impl Writer {
         self.ledger.check_writable()?;
         let (proposal, wrap): (Proposal, fn(Receipt) -> Response) = match &job.request {
             Request::Publish(params) => {
+                if let Some(receipt) = self.replay(params, id)? {
+                    return Ok((receipt, Response::Publish));
+                }
                 let base = params
                     .submission
                     .base
@@ -92,6 +95,16 @@ impl Writer {
             }
         };
         publish(&mut self.ledger, proposal).map(|receipt| (receipt, wrap))
+    }
+
+    /// The first outcome of a submission that is repeated. Looked for before it is admitted: what it
+    /// needed then (content sent ahead, a short revision) may be gone.
+    fn replay(&self, params: &Publish, id: SubmissionId) -> Result<Option<Receipt>, Refusal> {
+        if params.options.dry_run {
+            return Ok(None);
+        }
+        let digest = submission_digest(&params.submission);
+        self.ledger.replay(&Binding { id, digest })
     }
 
     pub(super) fn resolve(&self, revision: &str) -> StoreResult<StoredRecord> {

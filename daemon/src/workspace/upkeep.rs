@@ -2,12 +2,12 @@
 //!
 //! Owns: `gc`, asked for or routine. The rules themselves are the store's.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use semaprax_protocol::Refusal;
-use semaprax_protocol::SchemaTag;
-use semaprax_protocol::documents::{Collection, KeptGeneration};
+use semaprax_protocol::documents::{Collection, KeptGeneration, KeptReason};
 use semaprax_protocol::request::Collect;
+use semaprax_protocol::{Refusal, Revision, SchemaTag};
 use serde_json::json;
 
 use super::Writer;
@@ -28,7 +28,8 @@ impl Writer {
         };
         let mut collection = self.collect_trees(rule, params.dry_run)?;
         if !params.dry_run {
-            collection.content_collected = self.collect_content()?;
+            let held = self.held(&collection.kept);
+            collection.content_collected = self.collect_content(&held)?;
         }
         if !collection.removed.is_empty() && !params.dry_run {
             let detail = json!({
@@ -96,7 +97,19 @@ impl Writer {
         })
     }
 
-    fn collect_content(&mut self) -> Result<u64, Refusal> {
+    /// The generations under lease: of connections, whether their tree is there or being made, and of
+    /// readers that hold the LEASE of a tree.
+    fn held(&self, kept: &[KeptGeneration]) -> BTreeSet<Revision> {
+        let now = self.ledger.store.world.clock.since_boot();
+        let leases = self.workspace.leases();
+        let by_lease = leases.list(now).into_iter().map(|(_, held)| held.revision);
+        let by_file = kept
+            .iter()
+            .filter(|kept| kept.reasons.contains(&KeptReason::Leased));
+        by_lease.chain(by_file.map(|kept| kept.revision)).collect()
+    }
+
+    fn collect_content(&mut self, held: &BTreeSet<Revision>) -> Result<u64, Refusal> {
         let rule = ContentRetention {
             publications: self.retention.content_publications,
             age: self.retention.content_age,
@@ -104,7 +117,7 @@ impl Writer {
         };
         let tip = self.ledger.tip.stored.record.seq;
         let now = self.ledger.store.world.clock.now();
-        let collected = collect_content(&mut self.ledger.store, tip, rule)?;
+        let collected = collect_content(&mut self.ledger.store, tip, rule, held)?;
         sweep_objects(&self.ledger.store)?;
         self.ledger
             .store

@@ -5,6 +5,8 @@
 //!
 //! Keeps invariant 3: a record beyond ACTIVE was never published.
 
+use std::collections::BTreeSet;
+
 use semaprax_protocol::submission::OnStale;
 use semaprax_protocol::{
     LogicalPath, RecordDigest, Revision, Seq, StampedDigest, SubmissionId, Timestamp, TreeDigest,
@@ -256,13 +258,23 @@ impl Database {
         .map(drop)
     }
 
-    /// Marks the content of the publications before `seq` as collected, unless a pin keeps it.
-    pub fn mark_collected(&self, seq: u64) -> StoreResult<u64> {
-        let sql = "UPDATE publications SET collected = 1 WHERE seq < ?1 AND collected = 0
+    /// Marks the content of the publications before `seq` as collected, inside a transaction, unless
+    /// a pin, a detached lease or one of `held` keeps it.
+    pub fn mark_collected(&self, seq: u64, held: &BTreeSet<Revision>) -> StoreResult<u64> {
+        let sql = "SELECT seq, revision FROM publications WHERE seq < ?1 AND collected = 0
                    AND revision NOT IN (SELECT revision FROM pins)
                    AND revision NOT IN (SELECT revision FROM leases)";
-        self.execute(sql, [clamp(seq)])
-            .map(|changed| changed as u64)
+        let rows: Vec<(i64, [u8; 32])> =
+            self.query_all(sql, [clamp(seq)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let mut marked = 0;
+        for (seq, revision) in rows {
+            if held.contains(&Revision::from_bytes(revision)) {
+                continue;
+            }
+            let sql = "UPDATE publications SET collected = 1 WHERE seq = ?1";
+            marked += self.execute(sql, [seq])? as u64;
+        }
+        Ok(marked)
     }
 }
 
