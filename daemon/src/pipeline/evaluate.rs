@@ -409,7 +409,7 @@ fn missing(path: &LogicalPath) -> Refusal {
 fn needs_recursive(path: &LogicalPath) -> Refusal {
     let message = format!("`{path}` is a directory, and `recursive` was not asked for");
     let hint = "say `\"recursive\": true` where the whole directory is meant";
-    Diagnostic::new(Code::PathCollision, message)
+    Diagnostic::new(Code::InvalidSubmission, message)
         .at(path.as_str())
         .hint(hint)
         .into()
