@@ -12,6 +12,7 @@
 
 pub mod config;
 pub mod engine;
+pub mod import;
 pub mod leases;
 pub mod pipeline;
 pub mod reader;

@@ -50,6 +50,13 @@ struct ServerLine {
     error: Option<ErrorBody>,
 }
 
+#[derive(Serialize)]
+struct BadRequestLine {
+    jsonrpc: &'static str,
+    id: Option<u64>,
+    error: ErrorBody,
+}
+
 /// What the daemon says on its own while a request is under way; `request` is the id of that request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "notice", rename_all = "lowercase")]
@@ -173,13 +180,14 @@ pub fn encode_answer(
     }
 }
 
-/// Writes the line that answers something that was no request, line feed included.
+/// Writes the line that answers something that was no request, line feed included. Its id is null
+/// where none could be read, as JSON-RPC asks.
 pub fn encode_bad_request(bad: BadRequest) -> Result<Vec<u8>, serde_json::Error> {
-    line(&server_line(
-        bad.id,
-        None,
-        Some(error_body(bad.refusal, bad.number)),
-    ))
+    line(&BadRequestLine {
+        jsonrpc: "2.0",
+        id: bad.id,
+        error: error_body(bad.refusal, bad.number),
+    })
 }
 
 /// Writes a notice line, line feed included.
@@ -298,6 +306,12 @@ mod tests {
             NOT_A_REQUEST,
             None,
         );
+    }
+
+    #[test]
+    fn an_unreadable_request_is_answered_with_a_null_id() {
+        let line = encode_bad_request(decode_request(b"{").unwrap_err()).unwrap();
+        assert!(String::from_utf8(line).unwrap().contains(r#""id":null"#));
     }
 
     proptest! {

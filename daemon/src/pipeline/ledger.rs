@@ -111,11 +111,7 @@ impl Ledger {
             FlipFailure::NotFlipped(error) => {
                 let refusal = Refusal::from(error);
                 let tip = self.tip.stored.record.seq;
-                // After a failed sync nobody knows what the disk holds: no further write is trusted
-                // until recovery has read it again. A full disk is no such case.
-                if matches!(refusal.code(), Code::Io | Code::WorkspaceDamaged) {
-                    self.latched = Some(refusal.clone());
-                }
+                self.distrust(&refusal);
                 if let Err(error) = void_beyond(&mut self.store, tip, "failed-flip") {
                     tracing::error!(%error, "what a failed flip left behind could not be voided");
                     self.latched = Some(refusal.clone());
@@ -139,6 +135,14 @@ impl Ledger {
         self.store
             .database
             .transaction(|database| database.append_event(&Event { at, detail }))
+    }
+
+    /// After an error of the disk nobody knows what it holds: no further write is trusted until
+    /// recovery has read it again. A full disk is no such case.
+    pub(super) fn distrust(&mut self, refusal: &Refusal) {
+        if refusal.code() == Code::Io {
+            self.latch(refusal.clone());
+        }
     }
 
     /// Makes the workspace read-only until it is recovered.

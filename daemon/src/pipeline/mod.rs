@@ -36,7 +36,8 @@ pub fn publish(ledger: &mut Ledger, proposal: Proposal) -> Result<Receipt, Refus
     {
         return Ok(receipt);
     }
-    let candidate = build::build(ledger, proposal)?;
+    let candidate =
+        build::build(ledger, proposal).inspect_err(|refusal| ledger.distrust(refusal))?;
     if candidate.is_unchanged(ledger) {
         return notify::unchanged(ledger, &candidate);
     }

@@ -8,15 +8,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rayon::prelude::*;
 use semaprax_protocol::submission::EntryKind;
 use semaprax_protocol::{Code, Diagnostic, LogicalPath, NamePolicy, Refusal};
 
 use super::build::Candidate;
 use super::ledger::Ledger;
-use crate::store::check::{Depth, check_leaf};
+use crate::store::check::check_made;
 use crate::store::tree::{Branch, Difference, Found, Tree};
-use crate::store::{Store, StoreError, StoreResult};
+use crate::store::{Store, StoreResult};
 
 /// A candidate that was read back and found right.
 #[derive(Debug)]
@@ -54,29 +53,12 @@ fn check_directory(ledger: &Ledger, candidate: &Candidate) -> Result<(), Refusal
     let Some((staging, made)) = &candidate.staging else {
         return Ok(());
     };
-    let expected = candidate.tree.root().files();
-    let found = made.linked + made.copied.len() as u64;
-    if found != expected {
-        let what = format!("the candidate has {found} files on disk, not {expected}");
-        return Err(StoreError::damaged(what).into());
-    }
-    let disk = &*ledger.store.world.disk;
-    let files = staging.files();
-    made.copied.par_iter().try_for_each(|(path, leaf)| {
-        match check_leaf(disk, &files.join(path.as_str()), leaf, None, Depth::Content) {
-            Ok(None) => Ok(()),
-            Ok(Some(fault)) => {
-                let message = format!(
-                    "`{path}` read back from the candidate is wrong: {}",
-                    fault.detail()
-                );
-                Err(Refusal::from(
-                    Diagnostic::new(Code::Io, message).at(path.as_str()),
-                ))
-            }
-            Err(error) => Err(error.into()),
-        }
-    })
+    Ok(check_made(
+        &ledger.store,
+        &candidate.tree,
+        made,
+        &staging.files(),
+    )?)
 }
 
 fn check_paths(ledger: &Ledger, candidate: &Candidate) -> Result<(), Refusal> {

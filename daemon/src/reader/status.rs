@@ -1,6 +1,6 @@
 //! The state of the workspace, and how its directory differs from ACTIVE.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use semaprax_protocol::documents::{
     ActiveGeneration, GenerationCounts, PathChange, QueueCounts, WorkspaceStatus,
@@ -9,12 +9,13 @@ use semaprax_protocol::request::StatusParams;
 use semaprax_protocol::{Limits, Refusal, SchemaTag};
 
 use super::View;
+use crate::import::{Importer, NoNodes, import};
 use crate::store::changes::{fitting, path_changes};
 use crate::store::identity;
-use crate::store::objects::{digest_of, sha256_of};
-use crate::store::tree::{Difference, Leaf, UNSTAMPED, for_each_leaf};
+use crate::store::objects::Blob;
+use crate::store::tree::differences;
 use crate::world::EntryType;
-use crate::world::source::{ReadOutcome, SourceDirectory, scan};
+use crate::world::source::{IgnoreRules, SourceDirectory, scan};
 
 /// What a status says that is not in the store.
 #[derive(Debug, Clone, Copy)]
@@ -72,54 +73,43 @@ impl View<'_> {
         })
     }
 
-    /// How the directory of the workspace differs from ACTIVE, by the ignore rules of `init`.
+    /// How the directory of the workspace differs from ACTIVE, by the rules of `init`: what would not
+    /// be imported is no difference.
     fn drift(&self, limits: &Limits) -> Result<(Vec<PathChange>, bool), Refusal> {
-        let tree = self.tip.tree()?;
-        let mut before = BTreeMap::new();
-        for_each_leaf(tree.root(), "", self.database, &mut |path, leaf| {
-            before.insert(path, leaf);
-            Ok(true)
-        })?;
-        let source = SourceDirectory::open(self.layout.root())?;
+        let root = self.layout.root();
+        let active = self.tip.tree()?;
+        let source = SourceDirectory::open(root)?;
         let mut names = BTreeMap::new();
-        let mut differences = Vec::new();
-        let found = scan(self.layout.root(), &mut |_| true)?.unwrap_or_default();
-        for file in found.found {
-            let Ok(path) = file.path.parse::<semaprax_protocol::LogicalPath>() else {
-                continue;
-            };
-            let ReadOutcome::Content(kind, content) = source.read(&file.path, limits.file_bytes)?
-            else {
-                continue;
-            };
-            let leaf = Leaf {
-                kind,
-                blob: digest_of(&content),
-                bytes: content.len() as u64,
-                stamp: UNSTAMPED,
-            };
-            let was = before.remove(&path);
-            if was.is_some_and(|was| was.same_content(&leaf)) {
-                continue;
-            }
-            names.insert(leaf.blob, sha256_of(&content));
-            differences.push(Difference {
-                path,
-                before: was,
-                after: Some(leaf),
-            });
-        }
-        let mut ignored = crate::world::source::IgnoreRules::of(self.layout.root());
-        for (path, leaf) in before {
-            if !ignored.is_ignored(path.as_str()) {
-                differences.push(Difference {
-                    path,
-                    before: Some(leaf),
-                    after: None,
-                });
-            }
-        }
-        differences.sort_by(|a, b| a.path.cmp(&b.path));
+        let mut sink = |blobs: Vec<Blob>| {
+            names.extend(
+                blobs
+                    .iter()
+                    .map(|blob| (blob.info().digest, blob.info().sha256)),
+            );
+            Ok(())
+        };
+        let mut importer = Importer {
+            source: &source,
+            names: Some(identity::name_policy(self.database)?),
+            file_bytes: limits.file_bytes,
+            sink: &mut sink,
+            progress: &mut |_, _| true,
+        };
+        let found = scan(root, &mut |_| true)?.unwrap_or_default();
+        let Some(found) = import(found, &NoNodes, &mut importer)? else {
+            return Ok((Vec::new(), false));
+        };
+        let left_out: BTreeSet<String> = found
+            .skipped
+            .into_iter()
+            .map(|skipped| skipped.path)
+            .collect();
+        let mut ignored = IgnoreRules::of(root);
+        let mut differences = differences(&active, &found.tree, self.database)?;
+        differences.retain(|difference| {
+            let path = difference.path.as_str();
+            difference.after.is_some() || !(left_out.contains(path) || ignored.is_ignored(path))
+        });
         let sha256 = |blob: &_| match names.get(blob) {
             Some(sha256) => Ok(*sha256),
             None => self.database.known_blob(blob).map(|info| info.sha256),

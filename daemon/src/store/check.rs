@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
-use semaprax_protocol::LogicalPath;
 use semaprax_protocol::submission::EntryKind;
+use semaprax_protocol::{Code, Diagnostic, LogicalPath, Refusal};
 
-use super::checkout::{Modes, time_of};
+use super::checkout::{Made, Modes, time_of};
 use super::objects::digest_of;
 use super::tree::{Leaf, Tree, for_each_leaf};
-use super::{Store, StoreResult};
+use super::{Store, StoreError, StoreResult};
 use crate::world::{Disk, EntryType, WorldResult};
 
 /// How closely a tree is checked.
@@ -221,4 +221,25 @@ pub fn check_leaf(
         }
     }
     Ok(None)
+}
+
+/// Reads back what was written anew of a tree just made, and counts the whole: the links are covered by
+/// the tree they came from.
+pub fn check_made(store: &Store, tree: &Tree, made: &Made, files: &Utf8Path) -> StoreResult<()> {
+    let (expected, found) = (tree.root().files(), made.linked + made.copied.len() as u64);
+    if found != expected {
+        return Err(StoreError::damaged(format!(
+            "a tree was made with {found} files, not {expected}"
+        )));
+    }
+    let disk = &*store.world.disk;
+    made.copied.par_iter().try_for_each(|(path, leaf)| {
+        match check_leaf(disk, &files.join(path.as_str()), leaf, None, Depth::Content)? {
+            None => Ok(()),
+            Some(fault) => {
+                let message = format!("`{path}` read back is wrong: {}", fault.detail());
+                Err(Refusal::from(Diagnostic::new(Code::Io, message).at(path.as_str())).into())
+            }
+        }
+    })
 }

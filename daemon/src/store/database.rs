@@ -286,18 +286,29 @@ impl Database {
         self.execute(sql, [key, value]).map(drop)
     }
 
-    /// Folds the write-ahead log into the database; `idle` does it whatever its size.
-    pub fn checkpoint(&self, idle: bool) -> StoreResult<()> {
+    /// Folds the write-ahead log into the database as far as readers let it, when it is long; `now`
+    /// does it whatever its length. Waits for nobody.
+    pub fn checkpoint(&self, now: bool) -> StoreResult<()> {
         let pages: i64 = self
             .connection
             .query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get(1))
             .unwrap_or(i64::MAX);
-        if idle || pages > CHECKPOINT_PAGES {
-            self.connection
-                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-                .context("checkpoint")?;
+        if now || pages > CHECKPOINT_PAGES {
+            self.run_checkpoint("PASSIVE")?;
         }
         Ok(())
+    }
+
+    /// Folds the whole write-ahead log in and empties it: for a database that nobody reads yet.
+    pub fn fold_in(&self) -> StoreResult<()> {
+        self.run_checkpoint("TRUNCATE")
+    }
+
+    fn run_checkpoint(&self, kind: &str) -> StoreResult<()> {
+        let sql = format!("PRAGMA wal_checkpoint({kind})");
+        self.connection
+            .query_row(&sql, [], |_| Ok(()))
+            .context("checkpoint")
     }
 
     /// Lets SQLite check its own structure: what it finds wrong, nothing when all is right.

@@ -156,29 +156,29 @@ pub fn prepare(world: &World, layout: &Layout, blob: &Blob) -> StoreResult<Prepa
 
 fn write_object(world: &World, layout: &Layout, blob: &Blob) -> StoreResult<()> {
     let disk = &world.disk;
-    let place = layout.object(&blob.info.digest);
-    if let Some(found) = disk.metadata(&place)? {
-        // A name in `objects/` appears only after its content was synced; still, a file of another
-        // length under it is damage that must not be taken over.
-        if found.len == blob.info.bytes {
-            return Ok(());
-        }
-    }
-    let objects = layout.objects();
-    if let Some(parent) = place.parent() {
-        if disk.metadata(parent)?.is_none() {
-            disk.create_directory(parent, 0o700)?;
-            disk.sync_directory(&objects)?;
+    let (objects, place) = (layout.objects(), layout.object(&blob.info.digest));
+    let shard = place.parent().unwrap_or(&objects);
+    // A name in `objects/` appears only after its content was synced; still, a file of another length
+    // under it is damage that must not be taken over.
+    let is_there = disk
+        .metadata(&place)?
+        .is_some_and(|found| found.len == blob.info.bytes);
+    if !is_there {
+        if disk.metadata(shard)?.is_none() {
+            // As open to others as the directory it lies in, which `init --shared` widens.
+            let mode = disk.metadata(&objects)?.map_or(0o700, |found| found.mode);
+            disk.create_directory(shard, mode)?;
         }
         let aside = layout
             .staging()
             .join(format!("object-{}", world.entropy.uuid()));
-        disk.create(&aside, &blob.content, 0o400)?;
+        disk.create(&aside, &blob.content, 0o444)?;
         disk.sync_file(&aside)?;
         disk.rename(&aside, &place)?;
-        disk.sync_directory(parent)?;
     }
-    Ok(())
+    // Also for one that is there: a kill may have come between its rename and these syncs.
+    disk.sync_directory(shard)?;
+    Ok(disk.sync_directory(&objects)?)
 }
 
 impl Database {

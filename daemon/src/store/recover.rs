@@ -13,7 +13,7 @@ use semaprax_protocol::{Code, Diagnostic, Refusal, Revision, Seq};
 use serde::{Deserialize, Serialize};
 
 use super::active::{self, Active, SwitchError};
-use super::check::{Depth, check_tree};
+use super::check::{Depth, check_made, check_tree};
 use super::checkout::{LinkRule, LinkSource, Modes, materialize};
 use super::database::Database;
 use super::history::{Event, EventDetail, StoredRecord};
@@ -268,14 +268,9 @@ pub fn ensure_tree(
             files,
             rule: LinkRule::SameStamp,
         });
-    materialize(
-        store,
-        tree,
-        &FreshBlobs::default(),
-        link,
-        &staging.files(),
-        Modes::SEALED,
-    )?;
+    let fresh = FreshBlobs::default();
+    let made = materialize(store, tree, &fresh, link, &staging.files(), Modes::SEALED)?;
+    check_made(store, tree, &made, &staging.files())?;
     finish_wrapper(store, &staging, stored)?;
     Ok(store
         .world

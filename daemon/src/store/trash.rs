@@ -57,3 +57,19 @@ pub fn remove(world: &World, place: &Utf8Path, kind: EntryType) -> WorldResult<u
     disk.remove_directory(place)?;
     Ok(freed)
 }
+
+/// The bytes of disk that removing a name and all below it would give back, as far as it alone holds
+/// them.
+pub fn measure(world: &World, place: &Utf8Path, kind: EntryType) -> WorldResult<u64> {
+    let found = world.disk.metadata(place)?;
+    if kind != EntryType::Directory {
+        return Ok(found
+            .filter(|found| found.links == 1)
+            .map_or(0, |found| found.allocated));
+    }
+    let mut bytes = found.map_or(0, |found| found.allocated);
+    for (name, kind) in world.disk.read_directory(place)? {
+        bytes += measure(world, &place.join(name), kind)?;
+    }
+    Ok(bytes)
+}

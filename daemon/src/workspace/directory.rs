@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::Writer;
-use super::import::{Importer, import};
 use super::publishing::{attributed, bound};
+use crate::import::{Importer, NoNodes, import};
 use crate::pipeline::Proposal;
 use crate::pipeline::admit::Content;
 use crate::store::layout::STATE_DIRECTORY;
@@ -189,7 +189,7 @@ impl Writer {
             sink: &mut sink,
             progress: &mut |_, _| true,
         };
-        let taken = import(scan, &super::NoNodes, &mut importer)?
+        let taken = import(scan, &NoNodes, &mut importer)?
             .ok_or_else(|| StoreError::damaged("an import was abandoned by nobody"))?;
         if let Some(skipped) = taken.skipped.iter().find(|skipped| refuses(skipped.reason)) {
             // Leaving it out would look as if it had been deleted.

@@ -13,8 +13,8 @@ use semaprax_protocol::request::Init;
 use semaprax_protocol::submission::OnStale;
 use semaprax_protocol::{Code, Diagnostic, Refusal, SchemaTag, Seq, SubmissionId, WorkspaceId};
 
-use super::import::{Imported, Importer, Progress, import};
 use crate::config::Config;
+use crate::import::{Imported, Importer, NoNodes, Progress, import};
 use crate::store::database::Database;
 use crate::store::generation::Manifest;
 use crate::store::history::{Event, EventDetail, Record, StoredRecord};
@@ -158,11 +158,15 @@ fn build(
         disk.create(&layout.state().join(name), content.as_bytes(), 0o644)?;
     }
     let staged = layout.staging().join("store.db");
+    let file_mode = mode & 0o666;
+    disk.set_mode(&layout.lock(), file_mode)?;
     let mut store = Store {
         world: world.clone(),
         layout: layout.clone(),
         database: Database::create(&staged)?,
     };
+    // The log and its index take the mode of the database.
+    disk.set_mode(&staged, file_mode)?;
     let imported = import_directory(&mut store, params, config, progress)?;
     let id = WorkspaceId::from_uuid(world.entropy.uuid());
     let stored = record_first(&mut store, params, &imported, id)?;
@@ -183,7 +187,7 @@ fn import_directory(
     let source = SourceDirectory::open(&params.directory)?;
     let (world, layout) = (store.world.clone(), store.layout.clone());
     // The sink writes while the draft reads nothing of the store: all nodes are made in memory.
-    let nodes = super::NoNodes;
+    let nodes = NoNodes;
     let database = &mut store.database;
     let mut sink = |blobs: Vec<crate::store::objects::Blob>| -> Result<(), Refusal> {
         use rayon::prelude::*;
@@ -216,7 +220,7 @@ fn record_first(
     id: WorkspaceId,
 ) -> Result<StoredRecord, Refusal> {
     let seq = Seq::FIRST;
-    let tree = stamped(&Tree::empty(), &imported.tree, seq.get(), &super::NoNodes)?;
+    let tree = stamped(&Tree::empty(), &imported.tree, seq.get(), &NoNodes)?;
     let message = match params.message.as_str() {
         "" => format!("import of {} files", tree.root().files()),
         given => given.to_owned(),
@@ -269,7 +273,7 @@ fn publish_first(store: Store, staged: &Utf8Path, stored: &StoredRecord) -> Resu
         layout,
         database,
     } = store;
-    database.checkpoint(true)?;
+    database.fold_in()?;
     database.close()?;
     let log = Utf8PathBuf::from(format!("{staged}-wal"));
     if world

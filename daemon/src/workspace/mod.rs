@@ -2,7 +2,7 @@
 //!
 //! Owns: opening (LOCK, recovery), [`Workspace`] (reads and leases, from any thread) and [`Writer`]
 //! (everything that changes the workspace, on a thread of its own). `init.rs` makes a workspace,
-//! `import.rs` reads directories, `leasing.rs`, `publishing.rs`, `upkeep.rs`, `verifying.rs` and
+//! `leasing.rs`, `publishing.rs`, `upkeep.rs`, `verifying.rs` and
 //! `exporting.rs` are what the writer does, `doctor.rs` looks at the environment.
 //! Never: tokio, sockets, or the queue.
 //!
@@ -11,7 +11,6 @@
 mod directory;
 mod doctor;
 mod exporting;
-mod import;
 mod init;
 mod leasing;
 mod publishing;
@@ -25,7 +24,7 @@ use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use semaprax_protocol::request::Request;
-use semaprax_protocol::{Code, Diagnostic, Refusal, Sha256, StampedDigest, SubmissionId};
+use semaprax_protocol::{Code, Diagnostic, Refusal, Sha256, SubmissionId};
 
 pub use doctor::doctor;
 pub use init::initialize;
@@ -38,8 +37,7 @@ use crate::pipeline::Ledger;
 use crate::pipeline::ledger::Tip;
 use crate::store::database::Database;
 use crate::store::recover::{self, recover};
-use crate::store::tree::NodeSource;
-use crate::store::{Layout, Store, StoreError, StoreResult, identity};
+use crate::store::{Layout, Store, identity};
 use crate::world::World;
 
 /// Who holds a workspace: written into LOCK for clients to find.
@@ -65,18 +63,6 @@ pub struct Job {
     pub uploads: Uploads,
     /// The process of the client.
     pub pid: Option<u32>,
-}
-
-/// A source of nodes that has none: for trees made in memory from nothing.
-#[derive(Debug)]
-struct NoNodes;
-
-impl NodeSource for NoNodes {
-    fn node(&self, digest: &StampedDigest) -> StoreResult<Vec<u8>> {
-        Err(StoreError::damaged(format!(
-            "node {digest} is not in memory"
-        )))
-    }
 }
 
 /// Opens a workspace: takes LOCK (retrying for a second), recovers, makes ACTIVE durable.

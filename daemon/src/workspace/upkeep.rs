@@ -14,6 +14,8 @@ use super::Writer;
 use crate::store::collect::{TreeRule, materialized, reasons, remove};
 use crate::store::history::EventDetail;
 use crate::store::retention::{ContentRetention, collect_content, sweep_objects};
+use crate::store::trash::measure;
+use crate::world::EntryType;
 
 impl Writer {
     pub(super) fn collect(&mut self, params: &Collect) -> Result<Collection, Refusal> {
@@ -69,6 +71,8 @@ impl Writer {
                 continue;
             }
             if dry_run {
+                let generation = store.layout.generation(&revision);
+                freed_bytes += measure(&store.world, generation.directory(), EntryType::Directory)?;
                 removed.push(revision);
                 continue;
             }

@@ -211,6 +211,18 @@ impl<'check> Check<'check> {
             self.counts.records += 1;
             let follows = before.as_ref().map(|before| before.digest) == stored.record.prev
                 && before.as_ref().map(|before| before.record.revision) == stored.record.parent;
+            if self.store.database.publication_time(seq.get())?
+                != Some(stored.record.published_at.as_nanos())
+            {
+                let detail = format!("the time of @{seq} is not that of its record");
+                self.damage.push(damage(
+                    "record",
+                    Some(stored.record.revision),
+                    None,
+                    detail,
+                    false,
+                ));
+            }
             if !follows {
                 let detail = format!("the record of @{seq} does not follow the one before");
                 self.damage.push(damage(

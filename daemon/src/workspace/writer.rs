@@ -58,6 +58,13 @@ impl Writer {
     /// undo, lease.acquire with a ttl, lease.renew, lease.release, pin, unpin, gc, verify, export,
     /// doctor. Every refusal of a submission is recorded in the journal before this returns.
     pub fn perform(&mut self, job: &Job) -> Result<Response, Refusal> {
+        if writes(&job.request) {
+            self.ledger.check_writable()?;
+        }
+        // Between two requests, never between a commit and its flip.
+        if let Err(error) = self.ledger.store.database.checkpoint(false) {
+            tracing::warn!(%error, "the write-ahead log could not be folded in");
+        }
         match &job.request {
             Request::Publish(_)
             | Request::PublishDirectory(_)
@@ -185,5 +192,20 @@ impl Writer {
         if let Err(error) = lock.write(b"") {
             tracing::warn!(%error, "LOCK could not be emptied");
         }
+    }
+}
+
+/// Whether a request changes the workspace: then one in need of recovery refuses it. A publication
+/// checks that itself, so that its refusal can be recorded.
+fn writes(request: &Request) -> bool {
+    match request {
+        Request::LeaseAcquire(_)
+        | Request::LeaseRenew(_)
+        | Request::LeaseRelease(_)
+        | Request::Pin(_)
+        | Request::Unpin(_)
+        | Request::Collect(_) => true,
+        Request::Verify(params) => params.repair,
+        _ => false,
     }
 }

@@ -106,7 +106,7 @@ codes! {
     NotFound, "not-found", Failed,
     "The path, or the thing, does not exist. Inside a submission this is a rejection (exit code 1); of a read it is an error (exit code 2).",
     Some("`semaprax ls` lists the paths of a revision");
-    Cancelled, "cancelled", Rejected,
+    Cancelled, "cancelled", Failed,
     "The submission was taken back before it was decided: by `cancel`, or because its client went away. Nothing was published.",
     None;
     InDoubt, "in-doubt", InDoubt,

@@ -8,18 +8,33 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use semaprax_protocol::documents::{SkipReason, Skipped};
 use semaprax_protocol::submission::EntryKind;
-use semaprax_protocol::{Code, Diagnostic, LogicalPath, NamePolicy, PathRefusal, Refusal};
+use semaprax_protocol::{
+    Code, Diagnostic, LogicalPath, NamePolicy, PathRefusal, Refusal, StampedDigest,
+};
 
 use crate::store::objects::Blob;
 use crate::store::tree::{Draft, Leaf, NodeSource, Tree, UNSTAMPED};
+use crate::store::{StoreError, StoreResult};
 use crate::world::source::{FoundFile, ReadOutcome, Scan, SourceDirectory};
 
 /// Files read at once: bounds the memory an import takes.
 const FILES_AT_ONCE: usize = 256;
 
+/// A source of nodes that has none: for trees made in memory from nothing.
+#[derive(Debug)]
+pub struct NoNodes;
+
+impl NodeSource for NoNodes {
+    fn node(&self, digest: &StampedDigest) -> StoreResult<Vec<u8>> {
+        Err(StoreError::damaged(format!(
+            "node {digest} is not in memory"
+        )))
+    }
+}
+
 /// What became of a directory.
 #[derive(Debug)]
-pub(super) struct Imported {
+pub struct Imported {
     /// The content, unstamped.
     pub tree: Tree,
     /// The policy its names keep.
@@ -29,10 +44,10 @@ pub(super) struct Imported {
 }
 
 /// Asked with (files done, files in all); `false` abandons the import.
-pub(super) type Progress<'progress> = dyn FnMut(u64, Option<u64>) -> bool + 'progress;
+pub type Progress<'progress> = dyn FnMut(u64, Option<u64>) -> bool + 'progress;
 
 /// What an import needs beside the scan.
-pub(super) struct Importer<'import> {
+pub struct Importer<'import> {
     /// The directory.
     pub source: &'import SourceDirectory,
     /// The policy asked for; without it the strictest that no name offends.
@@ -46,7 +61,7 @@ pub(super) struct Importer<'import> {
 }
 
 /// Imports what `scan` found; `None` when it was abandoned.
-pub(super) fn import(
+pub fn import(
     scan: Scan,
     nodes: &dyn NodeSource,
     importer: &mut Importer<'_>,
