@@ -28,7 +28,7 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a refused client has to read why.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long clients have to read their last answers.
-const FAREWELL_TIMEOUT: Duration = Duration::from_secs(5);
+const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The pause after the system would not give another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// No daemon leaves before its first client has had a chance to come.
