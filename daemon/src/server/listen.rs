@@ -116,6 +116,8 @@ async fn accept_all(daemon: &Arc<Daemon>, listener: &Listener, signals: &mut Sig
         };
         tokio::select! {
             biased;
+            () = daemon.stops() => return,
+            () = signals.next() => return,
             accepted = listener.accept() => match accepted {
                 Ok(stream) => {
                     idle_since = None;
@@ -126,8 +128,6 @@ async fn accept_all(daemon: &Arc<Daemon>, listener: &Listener, signals: &mut Sig
                     sleep(ACCEPT_PAUSE).await;
                 }
             },
-            () = daemon.stops() => return,
-            () = signals.next() => return,
             () = daemon.something_ends() => {}
             () = idle => {
                 tracing::info!("the daemon was idle for long enough");
