@@ -254,7 +254,7 @@ mod tests {
     fn pieces_come_in_order_and_are_checked() {
         let content = b"abcdefgh";
         let whole = piece(content, 0, 8);
-        check(&[whole.clone()], "whole 8");
+        check(std::slice::from_ref(&whole), "whole 8");
         check(
             &[piece(content, 0, 3), piece(content, 3, 5), whole.clone()],
             "ok 3, whole 8, whole 8",
