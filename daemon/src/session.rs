@@ -183,6 +183,11 @@ impl Session {
         self.stage != Stage::Ended && self.leases.insert(lease)
     }
 
+    /// How many leases it holds.
+    pub fn leases(&self) -> usize {
+        self.leases.len()
+    }
+
     /// The connection no longer holds this lease.
     pub fn let_go(&mut self, lease: LeaseId) {
         self.leases.remove(&lease);
@@ -310,9 +315,9 @@ fn needs_workspace(request: &Request) -> bool {
         | Request::DaemonStatus(_)
         | Request::DaemonStop(_)
         | Request::Init(_) => false,
-        // Of a directory that cannot be opened as a workspace, or is none.
-        Request::Verify(params) => params.directory.is_none(),
-        Request::Doctor(params) => params.directory.is_none(),
+        // Of a directory that is none, or that cannot be opened.
+        Request::Doctor(doctor) => doctor.directory.is_none(),
+        Request::Verify(verify) => verify.directory.is_none(),
         _ => true,
     }
 }

@@ -232,7 +232,7 @@ mod tests {
     }
 
     /// Sends pieces in turn: `ok N`, `whole N`, or the code.
-    fn check(pieces: Vec<BlobPut>, expected: &str) {
+    fn check(pieces: &[BlobPut], expected: &str) {
         let mut sent = SentAhead::default();
         let limits = Limits {
             submission_bytes: 10,
@@ -254,38 +254,38 @@ mod tests {
     fn pieces_come_in_order_and_are_checked() {
         let content = b"abcdefgh";
         let whole = piece(content, 0, 8);
-        check(vec![whole.clone()], "whole 8");
+        check(std::slice::from_ref(&whole), "whole 8");
         check(
-            vec![piece(content, 0, 3), piece(content, 3, 5), whole.clone()],
+            &[piece(content, 0, 3), piece(content, 3, 5), whole.clone()],
             "ok 3, whole 8, whole 8",
         );
-        check(vec![piece(content, 3, 5)], "invalid-request");
+        check(&[piece(content, 3, 5)], "invalid-request");
         check(
-            vec![piece(content, 0, 3), piece(content, 4, 4), whole.clone()],
+            &[piece(content, 0, 3), piece(content, 4, 4), whole.clone()],
             "ok 3, invalid-request, whole 8",
         );
         check(
-            vec![piece(content, 0, 3), piece(content, 3, 0)],
+            &[piece(content, 0, 3), piece(content, 3, 0)],
             "ok 3, invalid-request",
         );
-        check(vec![piece(b"", 0, 0)], "whole 0");
+        check(&[piece(b"", 0, 0)], "whole 0");
         let wrong = BlobPut {
             sha256: name_of(b"else"),
             ..whole.clone()
         };
-        check(vec![wrong], "invalid-request");
+        check(&[wrong], "invalid-request");
         let more = BlobPut {
             bytes: 4,
             ..whole.clone()
         };
-        check(vec![more], "invalid-request");
+        check(&[more], "invalid-request");
         let text = BlobPut {
             data: "*".to_owned(),
             ..whole.clone()
         };
-        check(vec![text], "invalid-request");
-        check(vec![piece(b"123456789", 0, 1)], "limit-exceeded");
-        check(vec![whole, piece(b"123", 0, 1)], "whole 8, limit-exceeded");
+        check(&[text], "invalid-request");
+        check(&[piece(b"123456789", 0, 1)], "limit-exceeded");
+        check(&[whole, piece(b"123", 0, 1)], "whole 8, limit-exceeded");
     }
 
     #[test]

@@ -220,6 +220,42 @@ mod tests {
     }
 
     #[test]
+    fn only_a_file_of_ones_own_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(directory.path()).unwrap();
+        let world = crate::world::World::real();
+        let disk = &*world.disk;
+        let uid = rustix::process::geteuid().as_raw();
+        let path = root.join("config.toml");
+        let check = |uid: u32, whole: bool, expected: Result<u64, &str>| {
+            let found = load(Config::default(), disk, uid, &path, whole);
+            match (found, expected) {
+                (Ok(found), Ok(queue)) => assert_eq!(found.limits.queue, queue),
+                (Err(refusal), Err(reason)) => {
+                    assert!(refusal.to_string().contains(reason), "{refusal}");
+                    assert_eq!(refusal.diagnostics[0].path.as_deref(), Some(path.as_str()));
+                }
+                (found, expected) => panic!("{expected:?}: {found:?}"),
+            }
+        };
+        check(uid, true, Ok(1024));
+        let text = b"idle-timeout = \"1h\"\n[limits]\nqueue = 7\n";
+        disk.create(&path, text, 0o644).unwrap();
+        check(uid, true, Ok(7));
+        check(uid, false, Err("concerns the whole daemon"));
+        check(uid + 1, true, Err("belongs to another user"));
+        disk.set_mode(&path, 0o664).unwrap();
+        check(uid, true, Err("may be written by other users"));
+        disk.set_mode(&path, 0o600).unwrap();
+        disk.rename(&path, &root.join("other")).unwrap();
+        disk.symlink("other", &path).unwrap();
+        check(uid, true, Err("is a symlink"));
+        disk.remove_file(&path).unwrap();
+        disk.create(&path, b"\xff", 0o600).unwrap();
+        check(uid, true, Err("utf-8"));
+    }
+
+    #[test]
     fn settings_lie_over_defaults() {
         let check = |text: &str, expected: Result<(u64, u64), &str>| {
             let found = toml::from_str::<Settings>(text)

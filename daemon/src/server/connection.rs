@@ -29,7 +29,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 /// Bytes read at once.
 const READ_BYTES: usize = 16 << 10;
 /// Subscriptions of one connection.
-const WATCHES: usize = 64;
+pub(super) const WATCHES: usize = 64;
 
 /// How far a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,6 +152,11 @@ impl Connection {
     /// The connection holds this lease; `false` when it has ended already.
     pub(super) fn hold(&self, lease: LeaseId) -> bool {
         locked(&self.session).hold(lease)
+    }
+
+    /// How many leases it holds.
+    pub(super) fn leases(&self) -> usize {
+        locked(&self.session).leases()
     }
 
     /// The connection no longer holds this lease.

@@ -24,6 +24,8 @@ use crate::world::World;
 
 /// Reads that go to the disk at once.
 const READERS: usize = 8;
+/// Refused clients that are told why at once.
+const FAREWELLS: usize = 64;
 /// Imports at once.
 const IMPORTS: usize = 2;
 
@@ -37,6 +39,7 @@ pub(super) struct Daemon {
     pub(super) registry: Registry,
     pub(super) readers: Semaphore,
     pub(super) imports: Semaphore,
+    pub(super) farewells: Semaphore,
     started: Instant,
     connections: Mutex<BTreeMap<ConnectionId, Arc<Connection>>>,
     numbers: AtomicU64,
@@ -56,6 +59,7 @@ impl Daemon {
             registry: Registry::default(),
             readers: Semaphore::new(READERS),
             imports: Semaphore::new(IMPORTS),
+            farewells: Semaphore::new(FAREWELLS),
             started: Instant::now(),
             connections: Mutex::default(),
             numbers: AtomicU64::new(1),

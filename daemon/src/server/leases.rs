@@ -10,9 +10,13 @@ use semaprax_protocol::request::{LeaseAcquire, LeaseRelease, Response};
 use super::connection::Connection;
 use super::guarded;
 use super::hosted::Hosted;
+use super::serve::too_many;
 use super::writer::Work;
 use crate::engine::{Input, Lane};
 use crate::workspace::Acquired;
+
+/// Leases of one connection.
+const LEASES: usize = 4096;
 
 /// Takes a lease; where its tree has to be made first, the writer does so before all that waits.
 pub(super) fn acquire(
@@ -21,6 +25,9 @@ pub(super) fn acquire(
     id: u64,
     params: &LeaseAcquire,
 ) {
+    if connection.leases() >= LEASES {
+        return connection.answer(id, &Err(too_many("leases", LEASES)));
+    }
     let acquired = guarded("taking a lease", || {
         hosted.workspace.acquire(params, connection.pid)
     });

@@ -12,7 +12,7 @@ use interprocess::local_socket::tokio::{Listener, Stream, prelude::*};
 use interprocess::local_socket::{GenericFilePath, ListenerOptions};
 use interprocess::os::unix::local_socket::ListenerOptionsExt as _;
 use semaprax_protocol::{Code, Diagnostic, Refusal};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -28,7 +28,7 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a refused client has to read why.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long clients have to read their last answers.
-const FAREWELL_TIMEOUT: Duration = Duration::from_secs(5);
+const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The pause after the system would not give another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// No daemon leaves before its first client has had a chance to come.
@@ -116,6 +116,8 @@ async fn accept_all(daemon: &Arc<Daemon>, listener: &Listener, signals: &mut Sig
         };
         tokio::select! {
             biased;
+            () = daemon.stops() => return,
+            () = signals.next() => return,
             accepted = listener.accept() => match accepted {
                 Ok(stream) => {
                     idle_since = None;
@@ -126,8 +128,6 @@ async fn accept_all(daemon: &Arc<Daemon>, listener: &Listener, signals: &mut Sig
                     sleep(ACCEPT_PAUSE).await;
                 }
             },
-            () = daemon.stops() => return,
-            () = signals.next() => return,
             () = daemon.something_ends() => {}
             () = idle => {
                 tracing::info!("the daemon was idle for long enough");
@@ -152,6 +152,7 @@ fn take_in(daemon: &Arc<Daemon>, stream: Stream) {
         let message = format!("this daemon serves the user {} only", daemon.uid);
         tracing::warn!(uid = ?peer.euid(), "a client of another user was turned away");
         tokio::spawn(turn_away(
+            Arc::clone(daemon),
             stream,
             Diagnostic::new(Code::PermissionDenied, message),
         ));
@@ -165,18 +166,27 @@ fn take_in(daemon: &Arc<Daemon>, stream: Stream) {
     let bound = daemon.config.limits.connections;
     let message = format!("{bound} clients are connected already, as many as may");
     tokio::spawn(turn_away(
+        Arc::clone(daemon),
         stream,
         Diagnostic::new(Code::LimitExceeded, message),
     ));
 }
 
-/// Says why, then closes.
-async fn turn_away(stream: Stream, diagnostic: Diagnostic) {
+/// Says why, then closes. What the client has sent meanwhile is read and dropped: closing a socket
+/// with unread bytes would break the client's own sending before it has read why.
+async fn turn_away(daemon: Arc<Daemon>, stream: Stream, diagnostic: Diagnostic) {
+    // In a flood most are just closed.
+    let Ok(_permit) = daemon.farewells.try_acquire() else {
+        return;
+    };
     let line = unasked_refusal(&diagnostic.into());
-    let mut writer = &stream;
+    let (mut writer, mut reader) = (&stream, &stream);
     let told = timeout(REFUSAL_TIMEOUT, async {
         writer.write_all(&line).await?;
-        writer.shutdown().await
+        writer.shutdown().await?;
+        let mut dropped = [0; 1024];
+        while reader.read(&mut dropped).await? > 0 {}
+        Ok::<_, io::Error>(())
     });
     if let Ok(Err(error)) = told.await {
         tracing::debug!(%error, "a client did not wait to be told");

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use semaprax_protocol::Refusal;
+use semaprax_protocol::{Code, Diagnostic, Refusal};
 
 use super::canonical::canonical;
 use super::daemon::{Daemon, shutting_down};
@@ -53,6 +53,27 @@ impl Registry {
         })
     }
 
+    /// Does blocking work on a workspace that is not open, and keeps it closed meanwhile.
+    pub(super) async fn while_closed<T: Send + 'static>(
+        daemon: &Arc<Daemon>,
+        directory: &Utf8Path,
+        work: impl FnOnce(&Utf8Path) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let root = find(daemon, directory).await?;
+        let slot = daemon.registry.slot(&root);
+        let opening = slot.opening.lock().await;
+        let outcome = if slot.current().is_some_and(|hosted| !hosted.is_retired()) {
+            Err(is_open(&root))
+        } else {
+            slot.give_up().await;
+            let root = root.clone();
+            blocking("work on a closed workspace", move || work(&root)).await?
+        };
+        drop(opening);
+        daemon.registry.tidy(&root, &slot);
+        outcome
+    }
+
     /// The directories of the open workspaces.
     pub(super) fn roots(&self) -> Vec<Utf8PathBuf> {
         self.all()
@@ -91,13 +112,15 @@ impl Registry {
         Arc::clone(locked(&self.slots).entry(root.to_owned()).or_default())
     }
 
-    /// Forgets a place that holds nothing, so that mistaken paths do not pile up.
+    /// Forgets a place that holds nothing and that nobody else waits for, so that mistaken paths do not
+    /// pile up. Whoever asks for it takes it under the same lock.
     fn tidy(&self, root: &Utf8Path, slot: &Arc<Slot>) {
         let mut slots = locked(&self.slots);
         let same = slots
             .get(root)
             .is_some_and(|found| Arc::ptr_eq(found, slot));
-        if same && slot.current().is_none() {
+        let unwanted = Arc::strong_count(slot) <= 2;
+        if same && unwanted && slot.current().is_none() {
             slots.remove(root);
         }
     }
@@ -119,11 +142,7 @@ impl Slot {
 }
 
 async fn open(daemon: &Arc<Daemon>, directory: &Utf8Path) -> Result<Arc<Hosted>, Refusal> {
-    let (world, path) = (daemon.world.clone(), directory.to_owned());
-    let root = blocking("finding a workspace", move || {
-        canonical(&*world.disk, &path)
-    })
-    .await??;
+    let root = find(daemon, directory).await?;
     let slot = daemon.registry.slot(&root);
     let failures = slot.failures.load(Ordering::Acquire);
     let mut opening = slot.opening.lock().await;
@@ -141,7 +160,9 @@ async fn open(daemon: &Arc<Daemon>, directory: &Utf8Path) -> Result<Arc<Hosted>,
     if slot.failures.load(Ordering::Acquire) > failures
         && let Some(failure) = &opening.failure
     {
-        return Err(failure.clone());
+        let failure = failure.clone();
+        daemon.registry.tidy(&root, &slot);
+        return Err(failure);
     }
     match open_anew(daemon, &root).await {
         Ok(hosted) => {
@@ -169,4 +190,19 @@ async fn open_anew(daemon: &Arc<Daemon>, root: &Utf8Path) -> Result<Arc<Hosted>,
     });
     let (workspace, writer, config) = opened.await??;
     Hosted::start(daemon, workspace, writer, config)
+}
+
+async fn find(daemon: &Daemon, directory: &Utf8Path) -> Result<Utf8PathBuf, Refusal> {
+    let (world, path) = (daemon.world.clone(), directory.to_owned());
+    blocking("finding a workspace", move || {
+        canonical(&*world.disk, &path)
+    })
+    .await?
+}
+
+fn is_open(root: &Utf8Path) -> Refusal {
+    let message = format!("the workspace `{root}` is open: name it in `hello`");
+    Diagnostic::new(Code::InvalidRequest, message)
+        .at(root.as_str())
+        .into()
 }

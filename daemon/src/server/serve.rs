@@ -84,7 +84,7 @@ pub(super) fn serve(connection: &Arc<Connection>, call: Call) {
             Err(refusal) => connection.answer(id, &Err(refusal)),
         },
         (Request::Init(_), _) => import::start(connection, call),
-        (Request::Verify(_) | Request::Doctor(_), None) => unopened::start(connection, call),
+        (request, _) if unopened::start(connection, id, request) => {}
         (_, Some(hosted)) => {
             let hosted = Arc::clone(hosted);
             serve_workspace(connection, &hosted, call);

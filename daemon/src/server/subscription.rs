@@ -15,7 +15,7 @@ use semaprax_protocol::{Refusal, SchemaTag, Seq};
 use tokio::sync::watch;
 
 use super::blocking;
-use super::connection::Connection;
+use super::connection::{Connection, WATCHES};
 use super::daemon::shutting_down;
 use super::hosted::Hosted;
 use super::serve::too_many;
@@ -34,7 +34,7 @@ pub(super) fn start(
     since: Option<String>,
 ) {
     if !connection.take_watch() {
-        return connection.answer(id, &Err(too_many("subscriptions", 64)));
+        return connection.answer(id, &Err(too_many("subscriptions", WATCHES)));
     }
     let (connection, hosted) = (Arc::clone(connection), Arc::clone(hosted));
     tokio::spawn(async move {

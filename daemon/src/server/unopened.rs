@@ -1,54 +1,71 @@
-//! `verify` and `doctor` of a directory that cannot be opened as a workspace, or is none.
-//!
-//! Owns: that both can be asked for when nothing else can: they are how a damaged workspace is mended.
-//! LOCK keeps them off a workspace that is open.
+//! `doctor` and `verify` of a directory that is no workspace, or one too damaged to be opened.
 
 use std::sync::Arc;
 
-use semaprax_protocol::request::{Request, Response};
+use semaprax_protocol::request::{Request, Response, Verify};
+use semaprax_protocol::{Code, Diagnostic, Refusal};
 
 use super::blocking;
 use super::canonical::canonical;
 use super::connection::Connection;
-use super::daemon::shutting_down;
+use super::daemon::{Daemon, shutting_down};
+use super::registry::Registry;
 use crate::engine::Outcome;
-use crate::session::Call;
-use crate::workspace::{doctor, verify_unopened};
+use crate::workspace;
 
-/// Starts the work.
-pub(super) fn start(connection: &Arc<Connection>, call: Call) {
-    let connection = Arc::clone(connection);
-    tokio::spawn(async move {
-        let outcome = examine(&connection, call.request).await;
-        connection.answer(call.id, &outcome);
-    });
+/// Starts the request when it is one of these.
+pub(super) fn start(connection: &Arc<Connection>, id: u64, request: &Request) -> bool {
+    let is_one = match request {
+        Request::Doctor(doctor) => doctor.directory.is_some(),
+        Request::Verify(verify) => verify.directory.is_some() && connection.hosted().is_none(),
+        _ => false,
+    };
+    if is_one {
+        let (connection, request) = (Arc::clone(connection), request.clone());
+        tokio::spawn(async move {
+            let outcome = answer(&connection.daemon, request).await;
+            connection.daemon.work_ended();
+            connection.answer(id, &outcome);
+        });
+    }
+    is_one
 }
 
-async fn examine(connection: &Connection, request: Request) -> Outcome {
-    let daemon = Arc::clone(&connection.daemon);
-    let permit = daemon
+async fn answer(daemon: &Arc<Daemon>, request: Request) -> Outcome {
+    // Counts as an import does: long work of which there is little at once.
+    let _permit = daemon
         .imports
         .acquire()
         .await
         .map_err(|_| shutting_down())?;
-    let shared = Arc::clone(&daemon);
-    let outcome = blocking("examining a directory", move || {
-        let (world, holder) = (&shared.world, shared.holder());
-        match request {
-            Request::Verify(params) => {
-                let directory = params.directory.clone().unwrap_or_default();
+    if daemon.is_stopping() {
+        return Err(shutting_down());
+    }
+    match request {
+        Request::Doctor(params) => {
+            let (world, socket) = (daemon.world.clone(), daemon.place.socket());
+            let directory = params.directory.unwrap_or_default();
+            let looked = blocking("doctor", move || {
                 let root = canonical(&*world.disk, &directory)?;
-                verify_unopened(world, &root, &holder, &params).map(Response::Verify)
-            }
-            Request::Doctor(params) => {
-                let root = canonical(&*world.disk, &params.directory.unwrap_or_default())?;
-                Ok(Response::Doctor(doctor(world, &root, &holder.socket)))
-            }
-            other => Err(super::internal(other.method())),
+                Ok::<_, Refusal>(workspace::doctor(&world, &root, &socket))
+            });
+            looked.await?.map(Response::Doctor)
         }
-    })
-    .await;
-    drop(permit);
-    daemon.work_ended();
-    outcome?
+        Request::Verify(params) => verify(daemon, params).await,
+        other => Err(misplaced(&other)),
+    }
+}
+
+async fn verify(daemon: &Arc<Daemon>, params: Verify) -> Outcome {
+    let directory = params.directory.clone().unwrap_or_default();
+    let shared = Arc::clone(daemon);
+    let verified = Registry::while_closed(daemon, &directory, move |root| {
+        workspace::verify_unopened(&shared.world, root, &shared.holder(), &params)
+    });
+    verified.await.map(Response::Verify)
+}
+
+fn misplaced(request: &Request) -> Refusal {
+    let message = format!("`{}` is not about a directory", request.method());
+    Diagnostic::new(Code::Internal, message).into()
 }

@@ -30,6 +30,9 @@ pub(super) enum Work {
     Request(Box<Job>),
     /// The tree that a lease waits for.
     Tree(LeaseId, Revision),
+    /// A defect.
+    #[cfg(test)]
+    Panic,
 }
 
 /// What the thread gets, in order.
@@ -100,6 +103,8 @@ impl WriterThread {
             .attempt("a request of the writer", |writer| match work {
                 Work::Request(job) => perform(writer, &job),
                 Work::Tree(lease, revision) => make_tree(writer, &workspace, lease, revision),
+                #[cfg(test)]
+                Work::Panic => panic!("a defect, for a test"),
             })
             .unwrap_or_else(|| Err(internal("the request")));
         let repaired = matches!(

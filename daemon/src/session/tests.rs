@@ -110,6 +110,15 @@ fn without_a_workspace_little_is_possible() {
         drain(&mut session),
         "serve 0 daemon.status, serve 1 daemon.stop, not-a-workspace 2, not-a-workspace 3"
     );
+    for (id, method) in ["doctor", "verify"].iter().enumerate() {
+        let elsewhere = request(10 + id as u64, method, r#"{"directory":"/x"}"#);
+        let here = request(20 + id as u64, method, "{}");
+        session.receive(format!("{elsewhere}\n{here}\n").as_bytes());
+    }
+    assert_eq!(
+        drain(&mut session),
+        "serve 10 doctor, not-a-workspace 20, serve 11 verify, not-a-workspace 21"
+    );
 }
 
 #[test]
