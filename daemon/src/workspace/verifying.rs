@@ -14,10 +14,12 @@ use serde_json::json;
 use super::{Holder, Writer};
 use crate::store::check::{Depth, check_tree};
 use crate::store::database::Database;
+use crate::store::generation::Manifest;
 use crate::store::history::{Event, EventDetail, StoredRecord};
+use crate::store::layout::GenerationLayout;
 use crate::store::recover::{self, ensure_tree, finish_wrapper, lock, read_tip, void_beyond};
 use crate::store::repair::repair_tree;
-use crate::store::tree::{Branch, Entry};
+use crate::store::tree::{Branch, Entry, Tree};
 use crate::store::{Layout, Store, StoreError, StoreResult, trash};
 use crate::world::{EntryType, World};
 
@@ -151,8 +153,8 @@ impl<'check> Check<'check> {
         }
         self.journal()?;
         self.records(tip)?;
-        self.generations()?;
-        Ok(())
+        self.active_tree(tip)?;
+        self.generations()
     }
 
     fn note(&mut self, kind: &str, outcome: StoreResult<()>) -> StoreResult<()> {
@@ -279,13 +281,73 @@ impl<'check> Check<'check> {
         Ok(())
     }
 
+    /// Other trees may have been collected; that of ACTIVE must be there.
+    fn active_tree(&mut self, tip: Seq) -> Result<(), Refusal> {
+        let store = self.store;
+        // A record that cannot be read is damage that was named already.
+        let Ok(Some(stored)) = store.database.record(tip) else {
+            return Ok(());
+        };
+        let revision = stored.record.revision;
+        let place = store.layout.generation(&revision);
+        if store.world.disk.metadata(place.directory())?.is_some() {
+            return Ok(());
+        }
+        let made = match self.params.repair {
+            true => ensure_tree(store, &stored, &stored.tree()?, None),
+            false => Err(StoreError::damaged("the tree of ACTIVE is missing")),
+        };
+        let (detail, repaired) = match made {
+            Ok(()) => ("the tree of ACTIVE was missing".to_owned(), true),
+            Err(error) => (error.to_string(), false),
+        };
+        self.damage
+            .push(damage("tree", Some(revision), None, detail, repaired));
+        Ok(())
+    }
+
+    /// Other programs rely on `manifest.json`, and its digest is the revision.
+    fn manifest(
+        &mut self,
+        stored: &StoredRecord,
+        tree: &Tree,
+        layout: &GenerationLayout,
+    ) -> Result<(), Refusal> {
+        let disk = &self.store.world.disk;
+        let right = Manifest::of(stored.record.seq, tree).encode()?;
+        let place = layout.manifest();
+        let is_right = match disk.metadata(&place)? {
+            Some(found) if found.kind == EntryType::File => disk.read(&place)? == right,
+            _ => false,
+        };
+        if is_right {
+            return Ok(());
+        }
+        if self.params.repair {
+            let name = self.store.world.entropy.uuid().to_string();
+            let aside = self.store.layout.staging().join(name);
+            disk.create(&aside, &right, 0o444)?;
+            disk.rename(&aside, &place)?;
+        }
+        let detail = "manifest.json is not that of the revision".to_owned();
+        let (revision, repaired) = (Some(stored.record.revision), self.params.repair);
+        self.damage
+            .push(damage("manifest", revision, None, detail, repaired));
+        Ok(())
+    }
+
     fn generations(&mut self) -> Result<(), Refusal> {
         let store = self.store;
         let generations = store.layout.generations();
         for (name, kind) in store.world.disk.read_directory(&generations)? {
             let known = match name.parse::<Revision>() {
                 Ok(revision) if kind == EntryType::Directory => {
-                    store.database.record_by_revision(&revision)?
+                    match store.database.record_by_revision(&revision) {
+                        Ok(known) => known,
+                        // The record is damaged, which was named already; its tree is not foreign.
+                        Err(StoreError::Damaged { .. }) => continue,
+                        Err(error) => return Err(error.into()),
+                    }
                 }
                 _ => None,
             };
@@ -321,6 +383,7 @@ impl<'check> Check<'check> {
         };
         self.counts.files += tree.root().files();
         let layout = store.layout.generation(&revision);
+        self.manifest(stored, &tree, &layout)?;
         let depth = if self.params.deep {
             Depth::Content
         } else {
