@@ -88,7 +88,16 @@ trait Context<T> {
 
 impl<T> Context<T> for rusqlite::Result<T> {
     fn context(self, operation: &'static str) -> StoreResult<T> {
-        self.map_err(|source| StoreError::Database { operation, source })
+        use rusqlite::Error::{
+            FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType,
+        };
+        self.map_err(|source| match source {
+            // What was never written in this form.
+            InvalidColumnType(..) | FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) => {
+                StoreError::damaged(format!("a row of the database cannot be read: {source}"))
+            }
+            source => StoreError::Database { operation, source },
+        })
     }
 }
 
