@@ -1,8 +1,13 @@
 //! From a submission to a publication and back to a reader, in this process, on a real disk.
 
+mod bounds;
 mod changes;
+mod directory;
 mod holding;
 mod ids;
+mod journal;
 mod reading;
+mod recovery;
 mod stale;
 mod trees;
+mod verifying;
