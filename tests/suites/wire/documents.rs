@@ -1,0 +1,601 @@
+//! One representative of every document that `--json` prints, each with all its fields.
+
+use serde_json::Value;
+
+use semaprax_protocol::diagnostic::ErrorDocument;
+use semaprax_protocol::documents::{
+    ActiveGeneration, Blame, BlameLine, Cancelled, ChangeKind, Collection, DaemonIdentity,
+    DaemonStatus, Damage, DemoReport, EventKind, Explanation, Exported, Finding, FindingStatus,
+    GateOutcome, GateStatus, GenerationCounts, Health, InitStatus, Initialized, JournalEntry,
+    KeptGeneration, KeptReason, LeaseEntry, LeaseGrant, LeaseList, LeaseReleased, Listing,
+    ListingEntry, LogEntry, LogPage, PathChange, Pinned, Publication, Queue, QueueCounts,
+    QueuedSubmission, Receipt, ReceiptStatus, SchemaList, SkipReason, Skipped, TreeDiff,
+    TreeReference, Verification, VerificationCounts, VerificationStatus, WatchEvent, Why,
+    WorkspaceStatus,
+};
+use semaprax_protocol::schema::{Document, NAMES, json_schema_of};
+use semaprax_protocol::submission::{EntryKind, Submission};
+use semaprax_protocol::{Code, Limits, NamePolicy, SchemaTag, Status};
+
+use crate::answers::whole_refusal;
+use crate::corpus::Sample;
+use crate::requests;
+use crate::values::{
+    event_digest, lease_id, moment, path, record, revision, seq, sha256, submission_id, text, tree,
+    workspace_id,
+};
+
+macro_rules! documents {
+    ($($name:literal => $type:ty = $value:expr;)*) => {
+        pub(crate) fn samples() -> Vec<Sample> {
+            vec![$(Sample {
+                name: concat!("document-", $name).to_owned(),
+                bytes: {
+                    let value: $type = $value;
+                    let mut bytes = serde_json::to_vec(&value).unwrap();
+                    bytes.push(b'\n');
+                    bytes
+                },
+            }),*]
+        }
+
+        /// Reads a document and compares it with what writing it again gives.
+        pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<(), serde_json::Error> {
+            match name {
+                $($name => {
+                    let value: $type = serde_json::from_slice(bytes)?;
+                    let again: $type = serde_json::from_slice(&serde_json::to_vec(&value)?)?;
+                    assert_eq!(value, again);
+                    assert_eq!(<$type as Document>::SCHEMA, format!("semaprax.{name}/1"));
+                    Ok(())
+                })*
+                other => panic!("there is no document `{other}`"),
+            }
+        }
+    };
+}
+
+documents! {
+    "submission" => Submission = requests::submission();
+    "error" => ErrorDocument = whole_refusal().document();
+    "receipt" => Receipt = receipt();
+    "init" => Initialized = init();
+    "status" => WorkspaceStatus = status();
+    "log" => LogPage = log();
+    "publication" => Publication = publication();
+    "diff" => TreeDiff = diff();
+    "listing" => Listing = listing();
+    "blame" => Blame = blame();
+    "lease" => LeaseGrant = lease();
+    "leases" => LeaseList = leases();
+    "lease-released" => LeaseReleased = lease_released();
+    "export" => Exported = exported();
+    "event" => WatchEvent = event();
+    "pin" => Pinned = pin();
+    "gc" => Collection = collection();
+    "why" => Why = why();
+    "verify" => Verification = verification();
+    "doctor" => Health = health();
+    "journal-entry" => JournalEntry = journal_entry();
+    "queue" => Queue = queue();
+    "cancelled" => Cancelled = cancelled();
+    "daemon" => DaemonStatus = daemon();
+    "explanation" => Explanation = explanation();
+    "schemas" => SchemaList = SchemaList {
+        schema: SchemaTag::new(),
+        names: vec!["receipt".to_owned()],
+    };
+    "demo" => DemoReport = demo();
+}
+
+fn explanation() -> Explanation {
+    Explanation {
+        schema: SchemaTag::new(),
+        code: Code::StaleBase,
+        status: Status::Rejected,
+        exit_code: 1,
+        meaning: "what it means".to_owned(),
+        hint: text("what to do"),
+    }
+}
+
+fn demo() -> DemoReport {
+    DemoReport {
+        schema: SchemaTag::new(),
+        workspace: "/tmp/demo".into(),
+        files: 1,
+        publications: 2,
+        reads: 3,
+        stale: 4,
+        rebases: 5,
+        mixes: 0,
+        watched: 6,
+        collected: 7,
+        median_publish_us: 8,
+        duration_ms: 9,
+    }
+}
+
+fn changes() -> Vec<PathChange> {
+    vec![PathChange {
+        path: path("src/b"),
+        kind: ChangeKind::Renamed,
+        from: Some(path("src/a")),
+        before_sha256: Some(sha256(1)),
+        after_sha256: Some(sha256(2)),
+        before_kind: Some(EntryKind::File),
+        after_kind: Some(EntryKind::Executable),
+        bytes: Some(3),
+    }]
+}
+
+pub(crate) fn receipt() -> Receipt {
+    Receipt {
+        schema: SchemaTag::new(),
+        status: ReceiptStatus::Published,
+        replayed: true,
+        submission: submission_id(),
+        seq: Some(seq(2)),
+        revision: Some(revision(2)),
+        tree: tree(3),
+        parent: Some(revision(1)),
+        base: Some(revision(1)),
+        rebased: true,
+        merged: vec![path("src/b")],
+        changes: changes(),
+        truncated: true,
+        gates: vec![GateOutcome {
+            name: "test".to_owned(),
+            status: GateStatus::TimedOut,
+            duration_ms: 1500,
+            cached: false,
+        }],
+        author: "agent-7".to_owned(),
+        message: "rename".to_owned(),
+        published_at: Some(moment()),
+        record: Some(record(4)),
+        file_count: 5,
+    }
+}
+
+pub(crate) fn init() -> Initialized {
+    Initialized {
+        schema: SchemaTag::new(),
+        status: InitStatus::Initialized,
+        workspace: "/home/me/work".into(),
+        id: workspace_id(),
+        seq: seq(1),
+        revision: revision(1),
+        tree: tree(1),
+        files: 2,
+        bytes: 3,
+        names: NamePolicy::Portable,
+        skipped: vec![Skipped {
+            path: "pipe".to_owned(),
+            reason: SkipReason::SpecialFile,
+        }],
+        skipped_total: 1,
+        truncated: true,
+    }
+}
+
+pub(crate) fn status() -> WorkspaceStatus {
+    WorkspaceStatus {
+        schema: SchemaTag::new(),
+        workspace: "/home/me/work".into(),
+        id: workspace_id(),
+        names: NamePolicy::Native,
+        active: ActiveGeneration {
+            seq: seq(2),
+            revision: revision(2),
+            tree: tree(3),
+            files: 4,
+            bytes: 5,
+            author: "me".to_owned(),
+            message: "why".to_owned(),
+            published_at: moment(),
+        },
+        generations: GenerationCounts {
+            total: 2,
+            materialized: 1,
+        },
+        leases: 1,
+        queue: QueueCounts {
+            waiting: 1,
+            running: 2,
+        },
+        daemon: Some(DaemonIdentity {
+            pid: 4242,
+            version: "0.1.0".to_owned(),
+        }),
+        drift: Some(changes()),
+        limits: Some(Limits::default()),
+        truncated: true,
+    }
+}
+
+pub(crate) fn log() -> LogPage {
+    LogPage {
+        schema: SchemaTag::new(),
+        entries: vec![LogEntry {
+            seq: seq(2),
+            revision: revision(2),
+            tree: tree(3),
+            parent: Some(revision(1)),
+            base: None,
+            submission: submission_id(),
+            author: "me".to_owned(),
+            message: "why".to_owned(),
+            published_at: moment(),
+            changes: 6,
+        }],
+        truncated: true,
+    }
+}
+
+pub(crate) fn publication() -> Publication {
+    Publication {
+        schema: SchemaTag::new(),
+        seq: seq(2),
+        revision: revision(2),
+        tree: tree(3),
+        parent: None,
+        base: Some(revision(1)),
+        submission: submission_id(),
+        record: record(4),
+        rebased: true,
+        merged: vec![path("src/b")],
+        author: "me".to_owned(),
+        message: "why".to_owned(),
+        published_at: moment(),
+        files: 7,
+        bytes: 8,
+        changes: changes(),
+        truncated: true,
+    }
+}
+
+pub(crate) fn diff() -> TreeDiff {
+    let side = |number: u8| TreeReference {
+        seq: seq(number.into()),
+        revision: revision(number),
+        tree: tree(number),
+    };
+    TreeDiff {
+        schema: SchemaTag::new(),
+        from: side(1),
+        to: side(2),
+        changes: changes(),
+        truncated: true,
+    }
+}
+
+pub(crate) fn listing() -> Listing {
+    Listing {
+        schema: SchemaTag::new(),
+        revision: revision(2),
+        seq: seq(2),
+        entries: vec![ListingEntry {
+            path: path("link"),
+            kind: EntryKind::Symlink,
+            bytes: 3,
+            sha256: sha256(5),
+            seq: seq(1),
+        }],
+        truncated: true,
+    }
+}
+
+pub(crate) fn blame() -> Blame {
+    Blame {
+        schema: SchemaTag::new(),
+        path: path("src/b"),
+        revision: revision(2),
+        lines: vec![BlameLine {
+            line: 1,
+            seq: seq(2),
+            revision: revision(2),
+            author: "me".to_owned(),
+        }],
+        truncated: true,
+    }
+}
+
+pub(crate) fn lease() -> LeaseGrant {
+    LeaseGrant {
+        schema: SchemaTag::new(),
+        lease: lease_id(),
+        seq: seq(2),
+        revision: revision(2),
+        path: "/home/me/work/.semaprax-workspace/generations/x/files".into(),
+        expires: Some(moment()),
+    }
+}
+
+pub(crate) fn leases() -> LeaseList {
+    LeaseList {
+        schema: SchemaTag::new(),
+        leases: vec![LeaseEntry {
+            lease: lease_id(),
+            seq: seq(2),
+            revision: revision(2),
+            owner: "editor".to_owned(),
+            pid: Some(4242),
+            age: 6,
+            expires: None,
+        }],
+    }
+}
+
+pub(crate) fn lease_released() -> LeaseReleased {
+    LeaseReleased {
+        schema: SchemaTag::new(),
+        released: lease_id(),
+        revision: revision(2),
+    }
+}
+
+pub(crate) fn exported() -> Exported {
+    Exported {
+        schema: SchemaTag::new(),
+        revision: revision(2),
+        seq: seq(2),
+        files: 3,
+        path: "/home/me/copy".into(),
+    }
+}
+
+pub(crate) fn event() -> WatchEvent {
+    WatchEvent {
+        event: EventKind::Published,
+        parent: Some(revision(1)),
+        author: text("me"),
+        message: text("why"),
+        changes: Some(changes()),
+        truncated: true,
+        ..snapshot()
+    }
+}
+
+pub(crate) fn snapshot() -> WatchEvent {
+    WatchEvent {
+        schema: SchemaTag::new(),
+        event: EventKind::Snapshot,
+        seq: seq(2),
+        revision: revision(2),
+        token: format!("2:{}", record(4)),
+        parent: None,
+        author: None,
+        message: None,
+        changes: None,
+        truncated: false,
+    }
+}
+
+pub(crate) fn pin() -> Pinned {
+    Pinned {
+        schema: SchemaTag::new(),
+        revision: revision(2),
+        pinned: true,
+    }
+}
+
+pub(crate) fn collection() -> Collection {
+    Collection {
+        schema: SchemaTag::new(),
+        removed: vec![revision(1)],
+        kept: vec![KeptGeneration {
+            revision: revision(2),
+            reasons: vec![
+                KeptReason::Active,
+                KeptReason::Leased,
+                KeptReason::Pinned,
+                KeptReason::InFlight,
+                KeptReason::Young,
+                KeptReason::Retention,
+            ],
+        }],
+        freed_bytes: 4096,
+        dry_run: true,
+        content_collected: 1,
+    }
+}
+
+pub(crate) fn why() -> Why {
+    Why {
+        schema: SchemaTag::new(),
+        revision: revision(2),
+        materialized: true,
+        reasons: vec![KeptReason::Active],
+    }
+}
+
+pub(crate) fn verification() -> Verification {
+    Verification {
+        schema: SchemaTag::new(),
+        status: VerificationStatus::Repaired,
+        checked: VerificationCounts {
+            records: 1,
+            events: 2,
+            nodes: 3,
+            blobs: 4,
+            generations: 5,
+            files: 6,
+        },
+        damage: vec![Damage {
+            kind: "tree".to_owned(),
+            revision: Some(revision(2)),
+            path: text("src/b"),
+            detail: "it is missing".to_owned(),
+            repaired: true,
+        }],
+    }
+}
+
+pub(crate) fn health() -> Health {
+    Health {
+        schema: SchemaTag::new(),
+        findings: vec![Finding {
+            check: "file-system".to_owned(),
+            status: FindingStatus::Warning,
+            detail: "an overlay".to_owned(),
+            fix: text("use a volume"),
+        }],
+    }
+}
+
+pub(crate) fn journal_entry() -> JournalEntry {
+    JournalEntry {
+        schema: SchemaTag::new(),
+        entry: 3,
+        at: moment(),
+        kind: "refused".to_owned(),
+        prev: Some(event_digest(1)),
+        digest: event_digest(2),
+        detail: serde_json::json!({"author": "me", "diagnostics": []}),
+    }
+}
+
+pub(crate) fn queue() -> Queue {
+    let queued = |position: u64, state: &str| QueuedSubmission {
+        submission: submission_id(),
+        position,
+        author: "me".to_owned(),
+        since_ms: 10,
+        state: state.to_owned(),
+    };
+    Queue {
+        schema: SchemaTag::new(),
+        waiting: vec![queued(1, "waiting")],
+        running: vec![queued(0, "running")],
+    }
+}
+
+pub(crate) fn cancelled() -> Cancelled {
+    Cancelled {
+        schema: SchemaTag::new(),
+        cancelled: submission_id(),
+    }
+}
+
+pub(crate) fn daemon() -> DaemonStatus {
+    DaemonStatus {
+        schema: SchemaTag::new(),
+        running: true,
+        daemon: Some(DaemonIdentity {
+            pid: 4242,
+            version: "0.1.0".to_owned(),
+        }),
+        socket: "/run/user/1000/semaprax/socket".into(),
+        log: Some("/run/user/1000/semaprax/log".into()),
+        uptime_ms: Some(1),
+        workspaces: vec!["/home/me/work".into()],
+        connections: 2,
+    }
+}
+
+#[test]
+fn every_document_names_its_own_schema_and_refuses_another() {
+    for sample in samples() {
+        let name = sample.name.strip_prefix("document-").unwrap();
+        read(name, &sample.bytes).unwrap();
+        let mut value: Value = serde_json::from_slice(&sample.bytes).unwrap();
+        assert_eq!(value["schema"], format!("semaprax.{name}/1"));
+        value["schema"] = "semaprax.other/1".into();
+        let other = serde_json::to_vec(&value).unwrap();
+        assert!(read(name, &other).is_err(), "{name} takes another schema");
+    }
+}
+
+/// What is printed fits the printed schema: the fields of the top are named there, and none that is
+/// required is missing.
+#[test]
+fn every_document_fits_its_json_schema() {
+    for name in NAMES {
+        let sample = samples()
+            .into_iter()
+            .find(|sample| sample.name == format!("document-{name}"))
+            .unwrap_or_else(|| panic!("no sample of `{name}`"));
+        let value: Value = serde_json::from_slice(&sample.bytes).unwrap();
+        let schema = json_schema_of(name).unwrap().to_value();
+        let mut wrong = Vec::new();
+        fits(&value, &schema, &schema, name, &mut wrong);
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        assert_eq!(
+            schema["properties"]["schema"]["const"],
+            format!("semaprax.{name}/1")
+        );
+    }
+}
+
+/// The part of JSON Schema that the documents use.
+fn fits(value: &Value, schema: &Value, root: &Value, place: &str, wrong: &mut Vec<String>) {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let target = reference
+            .trim_start_matches("#/")
+            .split('/')
+            .fold(root, |here, part| &here[part]);
+        return fits(value, target, root, place, wrong);
+    }
+    for combination in ["anyOf", "oneOf"] {
+        if let Some(choices) = schema[combination].as_array() {
+            let any = choices.iter().any(|choice| {
+                let mut inner = Vec::new();
+                fits(value, choice, root, place, &mut inner);
+                inner.is_empty()
+            });
+            if !any {
+                wrong.push(format!("{place}: {value} is none of {combination}"));
+            }
+        }
+    }
+    if let Some(constant) = schema.get("const")
+        && constant != value
+    {
+        wrong.push(format!("{place}: {value} is not {constant}"));
+    }
+    if let Some(words) = schema["enum"].as_array()
+        && !words.contains(value)
+    {
+        wrong.push(format!("{place}: {value} is no word of the list"));
+    }
+    if let Some(kind) = schema.get("type") {
+        let is = |kind: &str| match kind {
+            "object" => value.is_object(),
+            "array" => value.is_array(),
+            "string" => value.is_string(),
+            "boolean" => value.is_boolean(),
+            "integer" => value.is_u64() || value.is_i64(),
+            "number" => value.is_number(),
+            "null" => value.is_null(),
+            _ => false,
+        };
+        let fitting = match kind {
+            Value::String(kind) => is(kind),
+            Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).any(is),
+            _ => false,
+        };
+        if !fitting {
+            wrong.push(format!("{place}: {value} is not of type {kind}"));
+        }
+    }
+    if let (Some(fields), Some(properties)) = (value.as_object(), schema["properties"].as_object())
+    {
+        for (name, field) in fields {
+            match properties.get(name) {
+                Some(below) => fits(field, below, root, &format!("{place}.{name}"), wrong),
+                None => wrong.push(format!("{place}.{name} is not in the schema")),
+            }
+        }
+        for name in schema["required"].as_array().into_iter().flatten() {
+            if !fields.contains_key(name.as_str().unwrap()) {
+                wrong.push(format!("{place}.{name} is required"));
+            }
+        }
+    }
+    if let (Some(items), Some(below)) = (value.as_array(), schema.get("items")) {
+        for item in items {
+            fits(item, below, root, &format!("{place}[]"), wrong);
+        }
+    }
+}
