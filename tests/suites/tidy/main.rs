@@ -1,2 +1,7 @@
-//! To be written.
-fn main() {}
+//! What the compiler does not check: who imports whom, the length of files, and that documents and
+//! suites name each other rightly.
+
+mod documents;
+mod files;
+mod imports;
+mod source;
