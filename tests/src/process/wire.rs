@@ -56,6 +56,11 @@ impl Wire {
         self.stream.write_all(bytes)
     }
 
+    /// The sending side alone, for another thread.
+    pub fn sender(&self) -> UnixStream {
+        self.stream.try_clone().unwrap()
+    }
+
     /// Sends a request and answers its id.
     #[track_caller]
     pub fn send(&mut self, method: &str, params: &Value) -> u64 {

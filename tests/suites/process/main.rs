@@ -4,9 +4,16 @@
 //! and runs as root and as an ordinary user (`.ci/as-ordinary-user`).
 //! Never: waits for time to pass; waits are on conditions.
 
+mod init;
 mod kill;
 mod places;
+mod queue;
+mod readers;
 mod start;
+mod watch;
+mod wire;
+mod with;
+mod workspace;
 
 use semaprax_tests::process::World;
 
