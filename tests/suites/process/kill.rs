@@ -21,6 +21,7 @@ fn after_a_kill_everything_goes_on() {
     let held = attached.json_line();
 
     world.kill_daemon();
+    until_true("its holder is told", || attached.has_ended());
     let outcome = attached.finish();
     assert_eq!(outcome.code, Some(2), "{}", outcome.told());
 
