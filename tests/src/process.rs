@@ -213,7 +213,7 @@ impl World {
     /// The process of the daemon, from a raw connection; `None` when none answers.
     pub fn daemon(&self) -> Option<u32> {
         let mut wire = Wire::connect(&self.socket()).ok()?;
-        let welcome = wire.hello(None);
+        let welcome = wire.try_hello()?;
         u32::try_from(welcome["pid"].as_u64()?).ok()
     }
 

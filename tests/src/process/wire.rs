@@ -51,6 +51,14 @@ impl Wire {
         self.call("hello", &params).expect("hello")
     }
 
+    /// Says hello for no workspace, to a daemon that may be about to go; `None` when it went.
+    pub fn try_hello(&mut self) -> Option<Value> {
+        let hello = json!({"protocol": {"oldest": 1, "newest": 1}, "client": "suite"});
+        self.send_bytes(&line_of(1, "hello", &hello)).ok()?;
+        let answer = self.read()?;
+        answer.get("result").cloned()
+    }
+
     /// Sends bytes as they are.
     pub fn send_bytes(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         self.stream.write_all(bytes)

@@ -7,10 +7,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::thread;
+use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
-use semaprax_tests::process::{World, contents, until, until_true};
+use semaprax_tests::process::{World, contents, is_alive, until, until_true, within};
 use serde_json::{Value, json};
 
 use crate::{is_root, world};
@@ -366,33 +367,36 @@ fn fill_much(world: &World) {
     }
 }
 
+/// What lies in `staging`.
+fn staged(world: &World) -> Vec<std::ffi::OsString> {
+    let found = fs::read_dir(world.state().join("staging"));
+    found.map_or_else(
+        |_| Vec::new(),
+        |found| found.flatten().map(|entry| entry.file_name()).collect(),
+    )
+}
+
 #[test]
 fn an_init_that_was_killed_leaves_no_workspace() {
     let world = world();
     fill_much(&world);
     let mut killed = 0;
-    for moment in 0..6 {
+    for moment in 0..6_u64 {
+        let left = staged(&world);
         let init = world.with_json(&["init"]).spawn();
         let store = world.state().join("store.db");
-        // At a later step each time.
-        let step = until("the import is under way", || {
-            let staged = fs::read_dir(world.state().join("staging"))
-                .map_or(0, |found| found.flatten().count());
-            let files = fs::read_dir(world.state().join("generations"))
-                .map_or(0, |found| found.flatten().count());
-            let reached = if moment < 3 {
-                staged > 0
-            } else {
-                files > 0 || store.exists()
-            };
-            (reached || store.exists()).then_some(store.exists())
+        let pid = until("a daemon imports", || {
+            let pid = world.daemon()?;
+            (staged(&world) != left || store.exists()).then_some(pid)
         });
-        if let Some(pid) = world.daemon() {
-            world.signal_daemon(pid, Signal::KILL);
-            until_true("it is gone", || world.daemons().is_empty());
-        }
+        // A little later each time.
+        let _ = within(Duration::from_millis(25 * moment), || {
+            store.exists().then_some(())
+        });
+        world.signal_daemon(pid, Signal::KILL);
+        until_true("it is gone", || !is_alive(pid));
         let outcome = init.finish();
-        if step || store.exists() {
+        if store.exists() {
             println!("moment {moment}: it was done already");
             break;
         }

@@ -269,7 +269,9 @@ fn a_grandchild_keeps_the_tree() {
     until_true("its tree is collected", || collect(&world).contains(&first));
 }
 
-const WRITE: &str = "echo mine > src/a.rs && echo n > src/new && rm README.md && mkdir -p d/e && echo x > d/e/f && mv empty full && ls";
+/// Changes of every kind; files are replaced, as in an overlay files of a sealed tree have to be.
+const WRITE: &str = "echo mine > t && mv -f t src/a.rs && echo n > src/new && rm -f README.md \
+    && mkdir -p d/e && echo x > d/e/f && mv empty full && ls";
 
 #[test]
 fn a_scratch_copy_is_writable_and_thrown_away() {
