@@ -1,5 +1,6 @@
 //! What the suites share: a world with a clock moved by hand, scenarios in a small text form, a
-//! reference model, and the oracle that compares a workspace on disk with it.
+//! reference model, the oracle that compares a workspace on disk with it, and a world of real
+//! processes.
 //!
 //! Owns: everything that more than one suite needs. Suites lie in `suites/<name>/`, one binary each.
 //! Never: a sleep, or a wait for anything but a condition.
@@ -7,4 +8,5 @@
 pub mod fixture;
 pub mod model;
 pub mod oracle;
+pub mod process;
 pub mod world;

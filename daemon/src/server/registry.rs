@@ -112,6 +112,30 @@ impl Registry {
         Arc::clone(locked(&self.slots).entry(root.to_owned()).or_default())
     }
 
+    /// Gives up the workspaces whose directory is no longer where it was, besides the one in `except`.
+    /// Answers whether there were any: one that was moved is locked, by its old handle, against its
+    /// new place.
+    async fn let_go_of_lost(&self, except: &Arc<Slot>) -> bool {
+        let mut others: Vec<Arc<Slot>> = locked(&self.slots).values().cloned().collect();
+        others.retain(|slot| !Arc::ptr_eq(slot, except));
+        let mut any = false;
+        for slot in others {
+            // One that is being opened or given up right now is looked at by who does so.
+            let Ok(_opening) = slot.opening.try_lock() else {
+                continue;
+            };
+            let lost = slot.current().is_some_and(|hosted| {
+                guarded("looking at a workspace", || !hosted.workspace.is_current())
+                    .unwrap_or(false)
+            });
+            if lost {
+                slot.give_up().await;
+                any = true;
+            }
+        }
+        any
+    }
+
     /// Forgets a place that holds nothing and that nobody else waits for, so that mistaken paths do not
     /// pile up. Whoever asks for it takes it under the same lock.
     fn tidy(&self, root: &Utf8Path, slot: &Arc<Slot>) {
@@ -164,7 +188,15 @@ async fn open(daemon: &Arc<Daemon>, directory: &Utf8Path) -> Result<Arc<Hosted>,
         daemon.registry.tidy(&root, &slot);
         return Err(failure);
     }
-    match open_anew(daemon, &root).await {
+    let mut opened = open_anew(daemon, &root).await;
+    if opened
+        .as_ref()
+        .is_err_and(|refusal| refusal.code() == Code::WorkspaceLocked)
+        && daemon.registry.let_go_of_lost(&slot).await
+    {
+        opened = open_anew(daemon, &root).await;
+    }
+    match opened {
         Ok(hosted) => {
             *locked(&slot.hosted) = Some(Arc::clone(&hosted));
             Ok(hosted)
