@@ -15,8 +15,8 @@ use crate::store::checkout::{LinkRule, LinkSource, Made, Modes, materialize, new
 use crate::store::history::NamedMove;
 use crate::store::layout::GenerationLayout;
 use crate::store::objects::{FreshBlobs, PreparedBlob, prepare};
-use crate::store::trash;
 use crate::store::tree::{Difference, Tree, differences};
+use crate::store::{StoreResult, trash};
 
 /// What is to be published, whole and private.
 #[derive(Debug)]
@@ -67,8 +67,16 @@ struct Drafted {
     moves: Vec<NamedMove>,
 }
 
-/// Builds the candidate on the tip.
-pub fn build(ledger: &Ledger, proposal: Proposal) -> Result<Candidate, Refusal> {
+/// Builds the candidate on the tip. When a large blob could not be synced, the disk is not trusted any
+/// more.
+pub fn build(ledger: &mut Ledger, proposal: Proposal) -> Result<Candidate, Refusal> {
+    assemble(ledger, proposal).map_err(|error| {
+        ledger.distrust(&error);
+        error.into()
+    })
+}
+
+fn assemble(ledger: &Ledger, proposal: Proposal) -> StoreResult<Candidate> {
     let (head, content) = proposal.into_parts();
     let Drafted {
         base,

@@ -12,7 +12,7 @@ use super::flip::FlipFailure;
 use crate::store::history::{Binding, Event, EventDetail, Outcome, StoredRecord};
 use crate::store::recover::{self, void_beyond};
 use crate::store::tree::Tree;
-use crate::store::{Store, StoreResult};
+use crate::store::{Store, StoreError, StoreResult};
 
 /// What is ACTIVE: the record and the tree.
 #[derive(Debug)]
@@ -109,9 +109,9 @@ impl Ledger {
     pub(super) fn after_failed_flip(&mut self, failure: FlipFailure) -> Refusal {
         match failure {
             FlipFailure::NotFlipped(error) => {
+                self.distrust(&error);
                 let refusal = Refusal::from(error);
                 let tip = self.tip.stored.record.seq;
-                self.distrust(&refusal);
                 if let Err(error) = void_beyond(&mut self.store, tip, "failed-flip") {
                     tracing::error!(%error, "what a failed flip left behind could not be voided");
                     self.latched = Some(refusal.clone());
@@ -137,11 +137,12 @@ impl Ledger {
             .transaction(|database| database.append_event(&Event { at, detail }))
     }
 
-    /// After an error of the disk nobody knows what it holds: no further write is trusted until
-    /// recovery has read it again. A full disk is no such case.
-    pub(super) fn distrust(&mut self, refusal: &Refusal) {
-        if refusal.code() == Code::Io {
-            self.latch(refusal.clone());
+    /// After a failed sync nobody knows what the disk holds: nothing is written any more until recovery
+    /// has read it again. A full disk, or a name that could not be made, is no such case.
+    pub(super) fn distrust(&mut self, error: &StoreError) {
+        if error.is_failed_sync() {
+            let cause = Diagnostic::new(Code::Io, error.to_string());
+            self.latch(cause.into());
         }
     }
 

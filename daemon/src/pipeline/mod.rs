@@ -36,8 +36,7 @@ pub fn publish(ledger: &mut Ledger, proposal: Proposal) -> Result<Receipt, Refus
     {
         return Ok(receipt);
     }
-    let candidate =
-        build::build(ledger, proposal).inspect_err(|refusal| ledger.distrust(refusal))?;
+    let candidate = build::build(ledger, proposal)?;
     if candidate.is_unchanged(ledger) {
         return notify::unchanged(ledger, &candidate);
     }

@@ -49,6 +49,17 @@ pub enum StoreError {
 pub type StoreResult<T> = Result<T, StoreError>;
 
 impl StoreError {
+    /// Whether the disk failed to make something durable: what it holds is unknown from here on.
+    pub fn is_failed_sync(&self) -> bool {
+        match self {
+            Self::World(error) => error.is_failed_sync(),
+            Self::Database { source, .. } => {
+                source.sqlite_error_code() == Some(rusqlite::ErrorCode::SystemIoFailure)
+            }
+            _ => false,
+        }
+    }
+
     /// A contradiction in what is stored.
     pub fn damaged(what: impl Into<String>) -> Self {
         Self::Damaged { what: what.into() }

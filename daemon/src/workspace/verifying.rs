@@ -293,9 +293,10 @@ impl<'check> Check<'check> {
         if store.world.disk.metadata(place.directory())?.is_some() {
             return Ok(());
         }
-        let made = match self.params.repair {
-            true => ensure_tree(store, &stored, &stored.tree()?, None),
-            false => Err(StoreError::damaged("the tree of ACTIVE is missing")),
+        let made = if self.params.repair {
+            ensure_tree(store, &stored, &stored.tree()?, None)
+        } else {
+            Err(StoreError::damaged("the tree of ACTIVE is missing"))
         };
         let (detail, repaired) = match made {
             Ok(()) => ("the tree of ACTIVE was missing".to_owned(), true),

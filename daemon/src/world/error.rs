@@ -5,6 +5,9 @@ use std::io;
 use camino::{Utf8Path, Utf8PathBuf};
 use semaprax_protocol::{Code, Diagnostic, Refusal};
 
+/// The verb with which the names of all syncing operations start.
+const SYNC: &str = "sync";
+
 /// An operation on a path that did not succeed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {operation} `{path}`: {source}")]
@@ -33,6 +36,11 @@ impl WorldError {
     /// The kind of the system's error.
     pub fn kind(&self) -> io::ErrorKind {
         self.source.kind()
+    }
+
+    /// Whether it was a sync that failed, for another reason than a full disk.
+    pub fn is_failed_sync(&self) -> bool {
+        self.operation.starts_with(SYNC) && self.code() != Code::NoSpace
     }
 
     /// The code under which it is reported.
