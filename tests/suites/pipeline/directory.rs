@@ -47,20 +47,24 @@ fn an_export_comes_back() {
         "published @2: modified a, mode d/b, deleted gone, created link, created new/deep"
     );
     check_whole(&mut fixture);
-    // The marker still says @1.
-    write(&copy, "d/b", "4");
+    // The copy equals @2 now, and its marker says so: the next one goes on from there.
+    write(&copy, "d/b", "4\n5\n6\n");
+    let next = fixture.publish_directory(&copy, None, OnStale::Reject);
+    assert_eq!(said(next), "published @3: modified d/b");
+    // Others publish meanwhile: what is merged with them is not what the copy has, so its base stays.
+    fixture.publish(vec![put("a", "3")]).unwrap();
+    write(&copy, "d/b", "4\n5\nsix\n");
     let stale = fixture.publish_directory(&copy, None, OnStale::Reject);
-    assert_eq!(
-        said(stale),
-        "rejected stale-base a active=@2 moved=a,d/b,gone,link,new/deep"
-    );
+    assert_eq!(said(stale), "rejected stale-base a active=@4 moved=a");
+    let rebased = fixture.publish_directory(&copy, None, OnStale::Rebase);
+    assert_eq!(said(rebased), "published @5 rebased: modified d/b");
+    let again = fixture.publish_directory(&copy, None, OnStale::Reject);
+    assert_eq!(said(again), "rejected stale-base a active=@5 moved=a,d/b");
     let merged = fixture.publish_directory(&copy, None, OnStale::Merge);
-    assert_eq!(
-        said(merged),
-        "published @3 rebased merged=d/b: modified d/b"
-    );
+    assert_eq!(said(merged), "unchanged @5 rebased");
+    // Made equal to the copy, `a` goes back.
     let on_tip = fixture.publish_directory(&copy, Some("@"), OnStale::Reject);
-    assert_eq!(said(on_tip), "unchanged @3");
+    assert_eq!(said(on_tip), "published @6: modified a");
 }
 
 #[test]

@@ -281,7 +281,7 @@ fn leases_are_listed_renewed_and_bounded() {
         .perform(LeaseRelease { lease: grant.lease })
         .unwrap();
     assert_eq!((released, revision), (grant.lease, grant.revision));
-    fixture.test.clock.advance(Duration::from_secs(60));
+    fixture.test.clock.advance(Duration::from_mins(1));
     let list = fixture.ask(LeaseListParams {}).unwrap().leases;
     assert_eq!(list.len(), 1);
 }

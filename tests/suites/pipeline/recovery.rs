@@ -141,27 +141,40 @@ fn a_failed_flip_changes_nothing() {
     }
 }
 
+/// A full disk is no reason to stop; an error of the disk is: nobody knows what it holds.
 #[test]
 fn what_was_voided_after_a_failed_flip_is_free() {
-    let mut fixture = Fixture::with_files(&[("a", "1")]);
-    fixture.test.disk.fail_when(|operation, path| {
-        (operation == "rename" && path.ends_with("ACTIVE")).then_some(ErrorKind::Other)
-    });
-    assert_eq!(
-        fixture.run("publish id=3\n  put a 2"),
-        format!("failed io {}\n", fixture.state("ACTIVE"))
-    );
-    fixture.test.disk.mend();
-    assert_eq!(
-        kinds(&fixture),
-        ["initialized", "published", "publication-voided", "refused"]
-    );
-    assert_eq!(fixture.journal(2)[0].detail["cause"], "failed-flip");
-    assert_eq!(
-        fixture.run("publish id=3\n  put a 3"),
-        "published @2: modified a\n"
-    );
-    check_whole(&mut fixture);
+    for (kind, code, goes_on) in [
+        (ErrorKind::StorageFull, "no-space", true),
+        (ErrorKind::PermissionDenied, "permission-denied", true),
+        (ErrorKind::Other, "io", false),
+    ] {
+        let mut fixture = Fixture::with_files(&[("a", "1")]);
+        fixture.test.disk.fail_when(move |operation, path| {
+            (operation == "rename" && path.ends_with("ACTIVE")).then_some(kind)
+        });
+        assert_eq!(
+            fixture.run("publish id=3\n  put a 2"),
+            format!("failed {code} {}\n", fixture.state("ACTIVE"))
+        );
+        fixture.test.disk.mend();
+        assert_eq!(
+            kinds(&fixture),
+            ["initialized", "published", "publication-voided", "refused"]
+        );
+        assert_eq!(fixture.journal(2)[0].detail["cause"], "failed-flip");
+        if !goes_on {
+            let refused = fixture.run("publish id=3\n  put a 3");
+            assert_eq!(refused, "failed recovery-needed\n");
+            fixture.kill();
+            fixture.open().unwrap();
+        }
+        assert_eq!(
+            fixture.run("publish id=3\n  put a 3"),
+            "published @2: modified a\n"
+        );
+        check_whole(&mut fixture);
+    }
 }
 
 #[test]
@@ -192,7 +205,7 @@ fn a_flip_in_doubt_makes_the_workspace_read_only_until_recovery() {
          failed recovery-needed
          2
          @2(1) @1(1)
-         removed
+         failed recovery-needed
          2",
     );
     fixture.kill();

@@ -32,11 +32,15 @@ fn versions(name: &str) -> Vec<Utf8PathBuf> {
         1 => directory().join(format!("{name}.json")),
         number => directory().join(format!("{name}.{number}.json")),
     };
-    (1..).map(file).take_while(|file| file.exists()).collect()
+    (1..100)
+        .map(file)
+        .take_while(|file| file.exists())
+        .collect()
 }
 
 #[test]
 fn lines_are_what_they_were() {
+    const NOTHING: &[u8] = b"(none)";
     let update = std::env::var_os("UPDATE_CORPUS").is_some();
     let mut wrong = Vec::new();
     for sample in samples() {
@@ -57,7 +61,7 @@ fn lines_are_what_they_were() {
                 "{}:\n  now  {}\n  file {}",
                 sample.name,
                 String::from_utf8_lossy(&sample.bytes).trim_end(),
-                String::from_utf8_lossy(newest.as_deref().unwrap_or(b"(none)")).trim_end()
+                String::from_utf8_lossy(newest.as_deref().unwrap_or(NOTHING)).trim_end()
             ));
         }
     }
@@ -129,7 +133,8 @@ fn every_file_can_be_read() {
                 assert!(matches!(incoming, Incoming::Notice(_)), "{name}");
             }
             "document" => {
-                documents::read(rest, &bytes).unwrap_or_else(|error| panic!("{name}: {error}"))
+                let read = documents::read(rest, &bytes);
+                read.unwrap_or_else(|error| panic!("{name}: {error}"));
             }
             other => panic!("{name}: what is `{other}`?"),
         }

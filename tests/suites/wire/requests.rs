@@ -67,13 +67,13 @@ pub(crate) fn submission() -> Submission {
             match index {
                 0 => {
                     *given = text("fn a() {}\n\u{e9}");
-                    *expect = content.clone();
+                    expect.clone_from(&content);
                     *reason = text("why");
                 }
                 1 => {
                     *content_base64 = text("AAEC");
                     *mode = Some(FileMode::Executable);
-                    *expect = absent.clone();
+                    expect.clone_from(&absent);
                 }
                 _ => *content_blob = Some(sha256(2)),
             }

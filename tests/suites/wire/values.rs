@@ -53,6 +53,7 @@ pub(crate) fn path(text: &str) -> LogicalPath {
     text.parse().unwrap()
 }
 
-pub(crate) fn text(text: &str) -> Option<String> {
-    Some(text.to_owned())
+/// A field that is given.
+pub(crate) fn text<T: From<String>>(text: &str) -> T {
+    T::from(text.to_owned())
 }
