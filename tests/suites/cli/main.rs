@@ -12,6 +12,8 @@ mod patches;
 mod program;
 mod streams;
 
+use std::fmt::Write;
+
 use semaprax_tests::process::{Outcome, World};
 use serde_json::Value;
 
@@ -93,7 +95,7 @@ fn shown(outcome: &Outcome, words: &[&str]) -> String {
         shown.push_str(&outcome.err);
     }
     if code != 0 {
-        shown.push_str(&format!("-- exit code {code}\n"));
+        writeln!(shown, "-- exit code {code}").unwrap();
     }
     shown.push('\n');
     shown
