@@ -90,11 +90,15 @@ pub(super) fn absolute(directory: &Path) -> Result<Utf8PathBuf, Refusal> {
     utf8(found)
 }
 
-/// An absolute name for a path that need not exist.
+/// An absolute name for a path that need not exist: without `..`, where its parent does.
 pub(super) fn absolute_new(path: &str) -> Result<Utf8PathBuf, Refusal> {
     let found =
         std::path::absolute(path).map_err(|source| error::of_io("resolve", path, &source))?;
-    utf8(found)
+    let place = found.parent().and_then(|parent| parent.canonicalize().ok());
+    match (place, found.file_name()) {
+        (Some(place), Some(name)) => utf8(place.join(name)),
+        _ => utf8(found),
+    }
 }
 
 fn utf8(path: PathBuf) -> Result<Utf8PathBuf, Refusal> {

@@ -83,7 +83,7 @@ impl Outbox {
 
     /// Sends a line that is only worth something now: left out while there is no room.
     pub(super) fn hint(&self, line: Vec<u8>) {
-        if *self.room.borrow() {
+        if self.has_room_now() {
             self.push(Line::Whole(line));
         }
     }
@@ -99,6 +99,11 @@ impl Outbox {
         if self.room.subscribe().wait_for(|room| *room).await.is_err() {
             tracing::trace!("the outbox is gone");
         }
+    }
+
+    /// Whether there is room.
+    pub(super) fn has_room_now(&self) -> bool {
+        *self.room.borrow()
     }
 
     /// The next bytes to send; waits for some. `None` once all is sent and nothing will come.

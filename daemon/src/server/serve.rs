@@ -172,13 +172,15 @@ fn read(connection: &Arc<Connection>, hosted: &Arc<Hosted>, call: Call) {
 
 /// Reads on a thread, when there is a free one and the client takes what it asked for.
 async fn answer(connection: &Connection, hosted: &Arc<Hosted>, request: Request) -> Outcome {
-    connection.outbox().has_room().await;
-    let _permit = connection
-        .daemon
-        .readers
-        .acquire()
-        .await
-        .map_err(|_| shutting_down())?;
+    // Room for one is not room for all who saw it while they waited for a thread: look again.
+    let _permit = loop {
+        connection.outbox().has_room().await;
+        let readers = &connection.daemon.readers;
+        let permit = readers.acquire().await.map_err(|_| shutting_down())?;
+        if connection.outbox().has_room_now() {
+            break permit;
+        }
+    };
     let reader = Arc::clone(hosted);
     let mut outcome = blocking(request.method(), move || reader.workspace.answer(&request)).await?;
     if let Ok(Response::Status(status)) = &mut outcome {

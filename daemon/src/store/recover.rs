@@ -71,8 +71,9 @@ pub fn lock(
             let holder = world.disk.read(&path).unwrap_or_default();
             let holder = String::from_utf8_lossy(&holder).into_owned();
             let message = format!(
-                "the workspace `{}` is held by another daemon",
-                layout.root()
+                "the workspace `{}` is held by {}",
+                layout.root(),
+                described(&holder)
             );
             let mut diagnostic =
                 Diagnostic::new(Code::WorkspaceLocked, message).at(layout.root().as_str());
@@ -80,6 +81,20 @@ pub fn lock(
             return Err(Refusal::from(diagnostic).into());
         }
         world.clock.pause(LOCK_PAUSE);
+    }
+}
+
+/// Who holds LOCK, for people.
+fn described(content: &str) -> String {
+    match serde_json::from_str::<LockContent>(content) {
+        Ok(holder) if holder.socket.is_empty() => {
+            format!("an `init` (process {})", holder.pid)
+        }
+        Ok(holder) => format!(
+            "another daemon (process {}, listening on `{}`)",
+            holder.pid, holder.socket
+        ),
+        Err(_) => "another daemon".to_owned(),
     }
 }
 

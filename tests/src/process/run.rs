@@ -41,6 +41,16 @@ impl Call {
         self
     }
 
+    /// More arguments.
+    #[must_use]
+    pub fn args<A: AsRef<std::ffi::OsStr>>(
+        mut self,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Self {
+        self.command.args(arguments);
+        self
+    }
+
     /// A variable of its environment.
     #[must_use]
     pub fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Self {
@@ -276,6 +286,10 @@ pub struct Outcome {
     pub err: String,
 }
 
+#[expect(
+    clippy::return_self_not_must_use,
+    reason = "the check is what they are called for; the answer is for what follows, if anything"
+)]
 impl Outcome {
     /// Fails the test unless the exit code is `code`.
     #[track_caller]

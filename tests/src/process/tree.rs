@@ -3,6 +3,7 @@
 //! Owns: reading a tree as a map, and taking a sealed one apart. Never: follows a link.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -59,6 +60,9 @@ pub fn make_writable(path: &Path) {
 
 /// The SHA-256 of bytes, in hex.
 pub fn sha256(bytes: impl AsRef<[u8]>) -> String {
-    let digest = Sha256::digest(bytes.as_ref());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::with_capacity(64);
+    for byte in Sha256::digest(bytes.as_ref()) {
+        write!(text, "{byte:02x}").unwrap();
+    }
+    text
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// How long any one condition may take. Long, because only a failure waits for it.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 /// The first and the longest pause between two looks.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(25));
 

@@ -101,12 +101,12 @@ impl Wire {
     #[track_caller]
     pub fn answer(&mut self, id: u64) -> Result<Value, Value> {
         if let Some(place) = self.others.iter().position(|line| line["id"] == id) {
-            return split(self.others.remove(place).unwrap());
+            return split(&self.others.remove(place).unwrap());
         }
         loop {
             let line = self.read().expect("an answer before the end");
             if line["id"] == id {
-                return split(line);
+                return split(&line);
             }
             self.others.push_back(line);
         }
@@ -148,7 +148,7 @@ pub fn line_of(id: u64, method: &str, params: &Value) -> Vec<u8> {
     format!("{request}\n").into_bytes()
 }
 
-fn split(line: Value) -> Result<Value, Value> {
+fn split(line: &Value) -> Result<Value, Value> {
     match line.get("error") {
         Some(error) => Err(error["data"].clone()),
         None => Ok(line["result"].clone()),

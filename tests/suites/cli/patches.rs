@@ -12,8 +12,8 @@ use crate::world;
 /// A tree with all that a patch can say.
 fn varied(world: &World) {
     world.fill();
-    let long: String = (0..60).map(|n| format!("line {n}\n")).collect();
-    world.write("ws/long.txt", &long);
+    let long: Vec<String> = (0..60).map(|n| format!("line {n}\n")).collect();
+    world.write("ws/long.txt", long.concat());
     world.write("ws/no-newline", "one\ntwo");
     world.write("ws/binary", (0..=255).collect::<Vec<u8>>().repeat(20));
     world.write("ws/gone.txt", "gone\n");
@@ -90,13 +90,7 @@ fn git(world: &World, at: &Path, words: &[&str], input: &[u8]) -> Vec<u8> {
         "-c",
         "core.autocrlf=false",
     ];
-    identity
-        .iter()
-        .chain(words)
-        .fold(call, |call, word| call.arg(word))
-        .run()
-        .ok()
-        .out
+    call.args(identity).args(words).run().ok().out
 }
 
 #[test]
@@ -186,7 +180,7 @@ fn a_rename_that_a_submission_names_is_told_as_one() {
         &world,
         &place,
         &["apply", "-"],
-        patch[patch.find("diff --git").unwrap()..].as_bytes(),
+        &patch.as_bytes()[patch.find("diff --git").unwrap()..],
     );
     assert_eq!(contents(&place), contents(&tree(&world, "@2")));
 }

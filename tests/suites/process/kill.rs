@@ -164,16 +164,14 @@ fn insist(world: &World, writer: u64, count: u64) -> Value {
     wanted["message"] = json!(count.to_string());
     until("the submission is decided", || {
         let outcome = world.publish(&wanted, &[]).run();
-        match outcome.code {
-            Some(0) => Some(outcome.json()),
-            // The daemon died on it too often in a row; the id makes trying again safe.
-            _ => {
-                let code = outcome.json()["diagnostics"][0]["code"].clone();
-                let lost = ["daemon-unreachable", "shutting-down", "workspace-locked"];
-                assert!(lost.iter().any(|word| code == *word), "{}", outcome.told());
-                None
-            }
+        if outcome.code == Some(0) {
+            return Some(outcome.json());
         }
+        // The daemon died on it too often in a row; the id makes trying again safe.
+        let code = outcome.json()["diagnostics"][0]["code"].clone();
+        let lost = ["daemon-unreachable", "shutting-down", "workspace-locked"];
+        assert!(lost.iter().any(|word| code == *word), "{}", outcome.told());
+        None
     })
 }
 

@@ -5,6 +5,7 @@
 //! Never: waits for time to pass; waits are on conditions.
 
 mod init;
+mod init_race;
 mod kill;
 mod places;
 mod queue;

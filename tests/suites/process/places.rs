@@ -275,12 +275,10 @@ fn another_user_is_turned_away() {
     let as_other = |label: &str| {
         let call = world.program("setpriv", label.to_owned()).cwd("/");
         let call = call.env("PATH", "/usr/bin:/bin");
-        other.iter().fold(call, |call, word| call.arg(word))
+        call.args(other)
     };
     let words = ["perl", "-MIO::Socket::UNIX", "-e", script];
-    let call = words
-        .iter()
-        .fold(as_other("perl"), |call, word| call.arg(word));
+    let call = as_other("perl").args(words);
     let said = call.arg(world.socket()).run().ok().json();
     assert_eq!(
         said["error"]["data"]["diagnostics"][0]["code"], "permission-denied",

@@ -117,7 +117,7 @@ fn a_submission_can_be_cancelled_by_name() {
     assert_eq!(listed["waiting"][0]["position"], 1);
     assert_eq!(listed["waiting"][0]["author"], "suite");
     world.json(&["cancel", id.as_str().unwrap()]);
-    waiting.finish().exits(1).refused("cancelled");
+    waiting.finish().exits(2).refused("cancelled");
     drop(blocker);
     world.refused(&["cancel", id.as_str().unwrap()], "not-found");
 }

@@ -25,9 +25,9 @@ fn words(tree: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-fn publish_word(world: &World, word: &str) {
+fn publish_word(world: &World, text: &str) {
     let changes: Vec<_> = (0..FILES)
-        .map(|n| json!({"op": "put", "path": format!("d{}/f{n}", n % 3), "content": word}))
+        .map(|n| json!({"op": "put", "path": format!("d{}/f{n}", n % 3), "content": text}))
         .collect();
     world.publish(&submission(&json!(changes)), &[]).run().ok();
 }
@@ -61,9 +61,9 @@ fn no_reader_sees_a_mix_and_no_held_tree_goes() {
             while !stop.load(Ordering::Acquire) {
                 let script = "cat d0/* d1/*; sleep 0.02; cat d2/*";
                 let read = world.ok(&["with", "--", "sh", "-c", script]).text();
-                let word = &read[..read.len() / FILES];
-                assert_eq!(read, word.repeat(FILES), "a mixed tree");
-                seen.lock().unwrap().insert(word.to_owned());
+                let text = &read[..read.len() / FILES];
+                assert_eq!(read, text.repeat(FILES), "a mixed tree");
+                seen.lock().unwrap().insert(text.to_owned());
                 reads.fetch_add(1, Ordering::AcqRel);
             }
         });

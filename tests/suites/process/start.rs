@@ -257,14 +257,12 @@ fn without_autostart_only_reads_are_answered() {
 }
 
 fn off(world: &World, command: &[&str], variable: Option<&str>) -> Call {
-    match variable {
-        Some(value) => world.with_json(command).env("SEMAPRAX_NO_AUTOSTART", value),
-        None => {
-            let mut all = vec!["--no-autostart"];
-            all.extend(command);
-            world.with_json(&all)
-        }
+    if let Some(value) = variable {
+        return world.with_json(command).env("SEMAPRAX_NO_AUTOSTART", value);
     }
+    let mut all = vec!["--no-autostart"];
+    all.extend(command);
+    world.with_json(&all)
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::{seeded, world};
 
 /// What a daemon in these tests may hold in memory, in KiB: far more than one client may make it hold,
 /// far less than what the clients here send or leave unread.
-const MEMORY_KIB: u64 = 160 << 10;
+const MEMORY_KIB: u64 = 96 << 10;
 
 fn code_of(refusal: &Value) -> &str {
     refusal["diagnostics"][0]["code"]

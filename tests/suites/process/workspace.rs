@@ -20,11 +20,8 @@ fn read_only(world: &World, arguments: &[&str]) -> Option<Call> {
     let script = "mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro \"$1\" && cd \"$1\" && shift && exec \"$@\"";
     let unshare = |words: &[&str]| {
         let call = world.program("unshare", format!("unshare {words:?}"));
-        let call = ["--mount", "--", "sh", "-c", script, "sh"]
-            .iter()
-            .fold(call, |call, word| call.arg(word));
-        let call = call.arg(world.workspace());
-        words.iter().fold(call, |call, word| call.arg(word))
+        let call = call.args(["--mount", "--", "sh", "-c", script, "sh"]);
+        call.arg(world.workspace()).args(words)
     };
     if unshare(&["true"]).run().code != Some(0) {
         println!("no mounts here: read-only workspaces are not tried as root");

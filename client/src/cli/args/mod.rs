@@ -48,6 +48,7 @@ pub(super) struct Arguments {
 
 /// Flags of every command.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub(super) struct GlobalArguments {
     /// The workspace; the nearest parent that is one without it.
     #[arg(short = 'C', long, global = true, value_name = "DIR")]

@@ -74,6 +74,7 @@ pub(in crate::cli) struct BlameArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(override_usage = "semaprax export [OPTIONS] [REV] <DIR>")]
 pub(in crate::cli) struct ExportArguments {
     /// `[REV] DIR`: DIR must not exist, or be empty.
     #[arg(value_names = ["REV", "DIR"], num_args = 1..=2, required = true)]
