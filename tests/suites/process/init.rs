@@ -9,7 +9,7 @@ use std::os::unix::net::UnixListener;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use semaprax_tests::process::{World, contents};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{is_root, world};
 
