@@ -141,21 +141,29 @@ fn a_failed_flip_changes_nothing() {
     }
 }
 
-/// A full disk is no reason to stop; an error of the disk is: nobody knows what it holds.
+/// A full disk or a name that could not be made is no reason to stop; a failed sync is: nobody knows
+/// what the disk holds.
 #[test]
 fn what_was_voided_after_a_failed_flip_is_free() {
-    for (kind, code, goes_on) in [
-        (ErrorKind::StorageFull, "no-space", true),
-        (ErrorKind::PermissionDenied, "permission-denied", true),
-        (ErrorKind::Other, "io", false),
+    for (operation, name, kind, code, goes_on) in [
+        ("rename", "ACTIVE", ErrorKind::StorageFull, "no-space", true),
+        ("rename", "ACTIVE", ErrorKind::Other, "io", true),
+        (
+            "sync_file",
+            "ACTIVE.next",
+            ErrorKind::StorageFull,
+            "no-space",
+            true,
+        ),
+        ("sync_file", "ACTIVE.next", ErrorKind::Other, "io", false),
     ] {
         let mut fixture = Fixture::with_files(&[("a", "1")]);
-        fixture.test.disk.fail_when(move |operation, path| {
-            (operation == "rename" && path.ends_with("ACTIVE")).then_some(kind)
+        fixture.test.disk.fail_when(move |asked, path| {
+            (asked == operation && path.ends_with(name)).then_some(kind)
         });
         assert_eq!(
             fixture.run("publish id=3\n  put a 2"),
-            format!("failed {code} {}\n", fixture.state("ACTIVE"))
+            format!("failed {code} {}\n", fixture.state(name))
         );
         fixture.test.disk.mend();
         assert_eq!(

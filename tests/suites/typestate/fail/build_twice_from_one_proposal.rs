@@ -3,7 +3,7 @@
 use semaprax_daemon::pipeline::build::build;
 use semaprax_daemon::pipeline::{Ledger, Proposal};
 
-fn make(ledger: &Ledger, proposal: Proposal) {
+fn make(ledger: &mut Ledger, proposal: Proposal) {
     drop(build(ledger, proposal));
     drop(build(ledger, proposal));
 }
