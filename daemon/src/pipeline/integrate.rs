@@ -247,9 +247,11 @@ pub fn merge_trees(
     let mut diagnostics = Vec::new();
     for change in &changes {
         let ours = sides.ours.find(&change.path, &store.database)?;
+        let was = sides.base.find(&change.path, &store.database)?;
         let merge = PathMerge {
             store,
             change,
+            was: &was,
             ours: &ours,
         };
         match merge.decide(fresh)? {
@@ -280,6 +282,9 @@ enum Decision {
 struct PathMerge<'merge> {
     store: &'merge Store,
     change: &'merge Difference,
+    /// What the path was in the base: more than the change says where a directory or a file above it
+    /// gives way.
+    was: &'merge Found,
     ours: &'merge Found,
 }
 
@@ -289,7 +294,10 @@ impl PathMerge<'_> {
         let ours = match self.ours {
             Found::Leaf(leaf) => Some(*leaf),
             Found::Nothing => None,
-            Found::Directory(_) | Found::Blocked(..) if base.is_none() && theirs.is_none() => None,
+            // Untouched by the other side: what stands here goes with the same submission.
+            Found::Directory(_) | Found::Blocked(..) if self.ours.same(self.was) => {
+                return Ok(Decision::Theirs);
+            }
             Found::Directory(_) | Found::Blocked(..) => {
                 return self.conflict(
                     fresh,
