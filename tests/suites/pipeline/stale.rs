@@ -375,6 +375,62 @@ fn merge_never_makes_a_link_of_text() {
     );
 }
 
+/// A directory that becomes a file, or a file a directory, is a change like any other when the other side
+/// did not touch it.
+#[test]
+fn merge_lets_a_directory_become_a_file_and_back() {
+    let files = "file a 1\nfile d/x 1\nfile f 1";
+    check_two(
+        files,
+        "put a 2",
+        "merge",
+        "delete d/x\nput d 3\ndelete f\nput f/y 3",
+        "published @3 rebased: created d, deleted d/x, deleted f, created f/y",
+        "a=2 d=3 f/y=3",
+    );
+    check_two(
+        files,
+        "put d/new 2",
+        "merge",
+        "delete d/x\nput d 3",
+        "rejected merge-conflict d sides=---",
+        "a=1 d/new=2 d/x=1 f=1",
+    );
+    check_two(
+        files,
+        "put f 2",
+        "merge",
+        "delete f\nput f/y 3",
+        "rejected merge-conflict f sides=xx-",
+        "a=1 d/x=1 f=2",
+    );
+    check(
+        r"file d/x 1
+          file f 1
+          publish
+            delete d/x
+            put d 2
+            delete f
+            put f/y 2
+          undo
+          tree
+          undo
+          tree
+          publish
+            put z 1
+          revert 2
+          tree",
+        "published @2: created d, deleted d/x, deleted f, created f/y
+         published @3: deleted d, created d/x, created f, deleted f/y
+         d/x=1 f=1
+         published @4: created d, deleted d/x, deleted f, created f/y
+         d=2 f/y=2
+         published @5: created z
+         published @6: deleted d, created d/x, created f, deleted f/y
+         d/x=1 f=1 z=1",
+    );
+}
+
 #[test]
 fn merge_names_every_conflict() {
     check_two(
