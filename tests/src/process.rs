@@ -236,10 +236,12 @@ impl World {
         kill_process(pid_of(pid).unwrap(), signal).unwrap();
     }
 
-    /// Stops the daemon in good order.
+    /// Stops the daemon in good order and waits until its process is gone, too.
     #[track_caller]
     pub fn stop(&self) {
+        let pid = self.daemon();
         self.ok(&["daemon", "stop"]);
+        until_true("the stopped daemon is gone", || !pid.is_some_and(is_alive));
     }
 
     /// The log of the daemon.
