@@ -95,7 +95,7 @@ impl Proposal {
             return Err(Diagnostic::new(Code::LimitExceeded, message).into());
         }
         let (changes, reads) = plan(submission, uploads, rules)?;
-        let digest = submission_digest(submission);
+        let digest = submission_digest(submission)?;
         Ok(Self {
             id,
             binding: (!dry_run).then_some(Binding { id, digest }),

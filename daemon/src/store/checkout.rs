@@ -248,11 +248,12 @@ fn link_all(
     Ok(refused?.into_iter().flatten().collect())
 }
 
-/// EMLINK (too many names), EPERM (`protected_hardlinks`, or no links at all), EXDEV, ENOTSUP.
+/// ENOENT (somebody took the file away: the store has it), EMLINK (too many names), EPERM (`protected_hardlinks`, or no links at all), EXDEV, ENOTSUP.
 fn is_link_refusal(error: &WorldError) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::TooManyLinks
+            | io::ErrorKind::NotFound
             | io::ErrorKind::PermissionDenied
             | io::ErrorKind::CrossesDevices
             | io::ErrorKind::Unsupported

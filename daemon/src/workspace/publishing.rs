@@ -103,7 +103,7 @@ impl Writer {
         if params.options.dry_run {
             return Ok(None);
         }
-        let digest = submission_digest(&params.submission);
+        let digest = submission_digest(&params.submission)?;
         self.ledger.replay(&Binding { id, digest })
     }
 

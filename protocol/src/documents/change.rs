@@ -38,10 +38,9 @@ impl ChangeKind {
     pub const fn letter(self) -> char {
         match self {
             Self::Created => 'A',
-            Self::Modified => 'M',
+            Self::Modified | Self::Mode => 'M',
             Self::Deleted => 'D',
             Self::Renamed => 'R',
-            Self::Mode => 'T',
         }
     }
 }

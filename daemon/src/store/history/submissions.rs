@@ -5,9 +5,9 @@
 //! Keeps invariant 8: a submission id takes effect at most once.
 
 use semaprax_protocol::documents::Receipt;
-use semaprax_protocol::submission::Submission;
+use semaprax_protocol::submission::{Change, OnStale, Read, Submission};
 use semaprax_protocol::{Seq, SubmissionId, Timestamp};
-use serde_json::json;
+use serde::Serialize;
 
 use super::super::database::Database;
 use super::super::{StoreError, StoreResult};
@@ -36,17 +36,31 @@ pub enum Outcome {
     OtherContent,
 }
 
+/// What an id binds, in this order: the digest is that of these bytes.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Bound<'submission> {
+    base: &'submission Option<String>,
+    on_stale: OnStale,
+    author: &'submission str,
+    message: &'submission str,
+    reads: &'submission [Read],
+    changes: &'submission [Change],
+}
+
 /// The digest that the id of `submission` binds.
-pub fn submission_digest(submission: &Submission) -> [u8; 32] {
-    let bound = json!({
-        "base": submission.base,
-        "onStale": submission.on_stale,
-        "author": submission.author,
-        "message": submission.message,
-        "reads": submission.reads,
-        "changes": submission.changes,
-    });
-    blake3::derive_key(CONTEXT, bound.to_string().as_bytes())
+pub fn submission_digest(submission: &Submission) -> StoreResult<[u8; 32]> {
+    let bound = Bound {
+        base: &submission.base,
+        on_stale: submission.on_stale,
+        author: &submission.author,
+        message: &submission.message,
+        reads: &submission.reads,
+        changes: &submission.changes,
+    };
+    let bytes = serde_json::to_vec(&bound)
+        .map_err(|error| StoreError::damaged(format!("a submission cannot be written: {error}")))?;
+    Ok(blake3::derive_key(CONTEXT, &bytes))
 }
 
 impl Database {
