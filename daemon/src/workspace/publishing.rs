@@ -119,6 +119,7 @@ impl Writer {
         let stored = self.resolve(&params.revision)?;
         let record = &stored.record;
         let message = format!("rollback to @{} ({})", record.seq, record.revision.short());
+        let message = self.fitting(message);
         let attributed = attributed(&params.attribution, &params.options, id, message);
         let bound =
             json!({ "rollback": params.revision, "by": bound(&params.attribution) }).to_string();
@@ -131,6 +132,14 @@ impl Writer {
             content,
             &self.ledger.limits,
         )
+    }
+
+    /// A message that nobody wrote, cut to what is allowed: a long message of a publication, or a small
+    /// limit, does not keep anyone from going back.
+    fn fitting(&self, mut message: String) -> String {
+        let allowed = usize::try_from(self.ledger.limits.message_bytes).unwrap_or(usize::MAX);
+        message.truncate(message.floor_char_boundary(allowed));
+        message
     }
 
     fn revert(
@@ -157,6 +166,7 @@ impl Writer {
             "" => format!("{verb} @{seq}"),
             text => format!("{verb} @{seq}: {}", text.lines().next().unwrap_or_default()),
         };
+        let message = self.fitting(message);
         let content = Content::Difference {
             from: stored.tree()?,
             to: before.tree()?,

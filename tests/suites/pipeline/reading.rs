@@ -343,3 +343,26 @@ fn messages_of_what_goes_back_say_so() {
     assert!(message(4).starts_with("rollback to @2 ("), "{}", message(4));
     assert_eq!(message(5), "mine");
 }
+
+/// Whoever wrote as much as is allowed does not keep the next one from going back.
+#[test]
+fn going_back_from_the_longest_message_is_possible() {
+    let mut fixture = Fixture::with_files(&[("a", "1")]);
+    let message = "é".repeat(2048);
+    fixture.run(&format!(
+        "publish message={message}\n  put a 2\nundo\nrevert 3"
+    ));
+    let message = |seq: u64| {
+        let shown = fixture.ask(Show {
+            revision: format!("@{seq}"),
+        });
+        shown.unwrap().message
+    };
+    assert_eq!(message(2).len(), 4096);
+    assert!(message(3).starts_with("undo @2: éé"), "{}", message(3));
+    assert!(
+        message(4).starts_with("revert @3: undo @2: éé"),
+        "{}",
+        message(4)
+    );
+}
