@@ -1,6 +1,7 @@
 //! The paths in the index of a git work tree.
 //!
-//! Owns: reading `.git/index` (versions 2 to 4) by its documented format. Running `git` here would run
+//! Owns: reading `.git/index` (versions 2 to 4, SHA-1 and SHA-256, split or whole) by its documented
+//! format. Running `git` here would run
 //! whatever the configuration of a foreign repository names.
 //! An index that cannot be read names nothing: then the ignore rules alone decide.
 
@@ -21,14 +22,7 @@ pub(super) fn tracked(root: &Utf8Path) -> Vec<String> {
     else {
         return Vec::new();
     };
-    let index = git.join("index");
-    let is_small =
-        fs::metadata(&index).is_ok_and(|found| found.is_file() && found.len() <= INDEX_BYTES);
-    let paths = if is_small {
-        fs::read(&index).ok().and_then(|bytes| parse(&bytes))
-    } else {
-        None
-    };
+    let paths = read(&git.join("index")).and_then(|index| whole(index, &git));
     let Ok(below) = root.as_std_path().strip_prefix(&top) else {
         return Vec::new();
     };
@@ -46,6 +40,42 @@ pub(super) fn tracked(root: &Utf8Path) -> Vec<String> {
         .into_iter()
         .filter_map(|path| path.strip_prefix(prefix.as_str()).map(str::to_owned))
         .collect()
+}
+
+fn read(path: &Path) -> Option<Index> {
+    let is_small =
+        fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= INDEX_BYTES);
+    if !is_small {
+        return None;
+    }
+    let bytes = fs::read(path).ok()?;
+    // The index does not say which hash it uses; only with the right one it ends where it should.
+    [20, 32].into_iter().find_map(|hash| parse(&bytes, hash))
+}
+
+/// The paths of an index, those of the shared index it builds on included.
+fn whole(index: Index, git: &Path) -> Option<Vec<String>> {
+    let own = index.paths.into_iter().flatten();
+    let Some(link) = index.link else {
+        return Some(own.collect());
+    };
+    let shared = read(&git.join(format!("sharedindex.{}", link.shared)))?;
+    let count = shared.paths.len();
+    let deleted = if link.deleted.is_empty() {
+        vec![false; count]
+    } else {
+        let mut bytes = Bytes {
+            rest: &link.deleted,
+        };
+        bytes.bitmap(count)?
+    };
+    let kept = shared.paths.into_iter().zip(deleted);
+    let mut paths: Vec<String> = kept
+        .filter_map(|(path, is_deleted)| path.filter(|_| !is_deleted))
+        .chain(own)
+        .collect();
+    paths.sort();
+    Some(paths)
 }
 
 /// The git directory of the work tree at `directory`: `.git`, or what a `.git` file names.
@@ -89,6 +119,31 @@ impl<'index> Bytes<'index> {
         Some(text)
     }
 
+    /// The first `count` bits of a compressed bitmap (EWAH).
+    fn bitmap(&mut self, count: usize) -> Option<Vec<bool>> {
+        self.word()?;
+        let words = usize::try_from(self.word()?).ok()?;
+        let mut words = self.take(words.checked_mul(8)?)?.chunks_exact(8);
+        let mut next = || {
+            let word = words.next()?;
+            Some(u64::from_be_bytes(word.try_into().ok()?))
+        };
+        let mut bits = Vec::new();
+        while let Some(marker) = next() {
+            // What the run is of, its length in words, and how many plain words follow it.
+            let run = usize::try_from(marker >> 1 & 0xffff_ffff).ok()?;
+            let end = bits.len().saturating_add(run.saturating_mul(64));
+            bits.resize(end.min(count), marker & 1 == 1);
+            for _ in 0..marker >> 33 {
+                let word = next()?;
+                let room = count.saturating_sub(bits.len());
+                bits.extend((0..64).map(|bit| word >> bit & 1 == 1).take(room));
+            }
+        }
+        bits.resize(count, false);
+        Some(bits)
+    }
+
     /// The offset encoding of pack files, used by version 4.
     fn offset(&mut self) -> Option<usize> {
         let mut byte = *self.take(1)?.first()?;
@@ -104,11 +159,25 @@ impl<'index> Bytes<'index> {
 /// Mode bits of a submodule: a directory of its own, not a file.
 const GITLINK: u32 = 0o160_000;
 const FLAG_EXTENDED: u16 = 0x4000;
-/// Everything of an entry before its flags: times, device, inode, mode, owner, size, SHA-1.
+/// Everything of an entry before its flags: times, device, inode, mode, owner, size, and then a hash.
 const BEFORE_MODE: usize = 24;
-const AFTER_MODE: usize = 12 + 20;
+const AFTER_MODE: usize = 12;
 
-fn parse(bytes: &[u8]) -> Option<Vec<String>> {
+/// What one file of an index holds.
+struct Index {
+    /// The path of each entry; `None` for one that is no file, or has its path in the shared index.
+    paths: Vec<Option<String>>,
+    link: Option<Link>,
+}
+
+/// The shared index that a split one builds on.
+struct Link {
+    shared: String,
+    /// The bitmap of its entries that are gone; empty for none.
+    deleted: Vec<u8>,
+}
+
+fn parse(bytes: &[u8], hash: usize) -> Option<Index> {
     let mut bytes = Bytes { rest: bytes };
     if bytes.take(4)? != b"DIRC" {
         return None;
@@ -123,8 +192,8 @@ fn parse(bytes: &[u8]) -> Option<Vec<String>> {
     for _ in 0..count {
         bytes.take(BEFORE_MODE)?;
         let mode = bytes.word()?;
-        bytes.take(AFTER_MODE)?;
-        let mut header = BEFORE_MODE + 4 + AFTER_MODE + 2;
+        bytes.take(AFTER_MODE + hash)?;
+        let mut header = BEFORE_MODE + 4 + AFTER_MODE + hash + 2;
         if bytes.half()? & FLAG_EXTENDED != 0 {
             bytes.take(2)?;
             header += 2;
@@ -139,13 +208,31 @@ fn parse(bytes: &[u8]) -> Option<Vec<String>> {
             let used = header + last.len() + 1;
             bytes.take(used.next_multiple_of(8) - used)?;
         }
-        if mode & 0o170_000 != GITLINK
-            && let Ok(path) = std::str::from_utf8(&last)
-        {
-            paths.push(path.to_owned());
+        let is_file = mode & 0o170_000 != GITLINK && !last.is_empty();
+        let path = std::str::from_utf8(&last).ok().filter(|_| is_file);
+        paths.push(path.map(str::to_owned));
+    }
+    let mut link = None;
+    while bytes.rest.len() > hash {
+        let name = bytes.take(4)?;
+        let length = usize::try_from(bytes.word()?).ok()?;
+        let extension = bytes.take(length)?;
+        if name == b"link" {
+            link = Some(parse_link(extension, hash)?);
         }
     }
-    Some(paths)
+    (bytes.rest.len() == hash).then_some(Index { paths, link })
+}
+
+fn parse_link(extension: &[u8], hash: usize) -> Option<Link> {
+    let (shared, deleted) = extension.split_at_checked(hash)?;
+    let hex = shared.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    Some(Link {
+        shared: hex
+            .filter_map(|digit| char::from_digit(u32::from(digit), 16))
+            .collect(),
+        deleted: deleted.to_vec(),
+    })
 }
 
 #[cfg(test)]
@@ -180,13 +267,43 @@ mod tests {
         }
     }
 
+    #[test]
+    fn reads_a_split_index_and_one_of_sha256() {
+        for format in ["sha1", "sha256"] {
+            let directory = tempfile::tempdir().unwrap();
+            let run = |arguments: &[&str]| {
+                let status = Command::new("git")
+                    .args(arguments)
+                    .current_dir(directory.path())
+                    .status();
+                assert!(status.unwrap().success(), "{arguments:?}");
+            };
+            let root = Utf8Path::from_path(directory.path()).unwrap();
+            run(&["init", "-q", "--object-format", format]);
+            for name in ["a", "b", "c", "d"] {
+                fs::write(directory.path().join(name), name).unwrap();
+            }
+            run(&["add", "a", "b", "c"]);
+            assert_eq!(tracked(root), ["a", "b", "c"], "{format}");
+            // Keeps all in one shared index, whatever changes later.
+            run(&["config", "splitIndex.maxPercentChange", "100"]);
+            run(&["update-index", "--split-index"]);
+            assert_eq!(tracked(root), ["a", "b", "c"], "{format}");
+            fs::write(directory.path().join("c"), "other").unwrap();
+            run(&["rm", "-q", "--cached", "b"]);
+            run(&["add", "c", "d"]);
+            assert_eq!(tracked(root), ["a", "c", "d"], "{format}");
+        }
+    }
+
     proptest! {
         #[test]
         fn arbitrary_bytes_never_panic(tail in prop::collection::vec(any::<u8>(), 0..200), version in 2u8..5) {
             let mut bytes = b"DIRC\0\0\0".to_vec();
             bytes.push(version);
             bytes.extend(tail);
-            drop(parse(&bytes));
+            drop(parse(&bytes, 20));
+            drop(parse(&bytes, 32));
         }
     }
 }
