@@ -6,7 +6,7 @@
 //! Keeps invariants 2 and 8.
 
 use semaprax_protocol::documents::Receipt;
-use semaprax_protocol::{Code, Diagnostic, Limits, NamePolicy, Refusal};
+use semaprax_protocol::{Code, Diagnostic, Limits, NamePolicy, Refusal, SubmissionId, Timestamp};
 
 use super::flip::FlipFailure;
 use crate::store::history::{Binding, Event, EventDetail, Outcome, StoredRecord};
@@ -38,7 +38,23 @@ pub struct Ledger {
     latched: Option<Refusal>,
     /// Whether the last flip is confirmed in the database.
     confirmed: bool,
+    /// Refusals a full disk had no room for, oldest first. Nothing is decided before they are recorded.
+    unrecorded: Vec<Unrecorded>,
+    /// Whether what a failed flip left behind is still to be voided, for want of room.
+    unvoided: bool,
 }
+
+/// A refusal that is not in the journal yet.
+#[derive(Debug)]
+struct Unrecorded {
+    at: Timestamp,
+    submission: SubmissionId,
+    author: String,
+    refusal: Refusal,
+}
+
+/// How many refusals wait for room; with more, the workspace stops.
+const UNRECORDED_MAX: usize = 1_000;
 
 impl Ledger {
     /// The state of a recovered store.
@@ -50,12 +66,94 @@ impl Ledger {
             limits,
             latched: None,
             confirmed: true,
+            unrecorded: Vec::new(),
+            unvoided: false,
+        }
+    }
+
+    /// Does what a full disk left undone, if there is room by now. What still cannot be done is
+    /// refused by `check_writable`.
+    pub fn settle(&mut self) {
+        if self.latched.is_none()
+            && (self.unvoided || !self.unrecorded.is_empty())
+            && let Err(error) = self.settle_now()
+        {
+            tracing::warn!(%error, "what a full disk left undone cannot be done yet");
+            self.latch_unless_full(error);
+        }
+    }
+
+    fn settle_now(&mut self) -> StoreResult<()> {
+        if self.unvoided {
+            void_beyond(&mut self.store, self.tip.stored.record.seq, "failed-flip")?;
+            self.unvoided = false;
+        }
+        let unrecorded = &self.unrecorded;
+        self.store.database.transaction(|database| {
+            for waiting in unrecorded {
+                database.append_event(&Event {
+                    at: waiting.at,
+                    detail: EventDetail::Refused {
+                        submission: Some(waiting.submission),
+                        author: &waiting.author,
+                        refusal: &waiting.refusal,
+                    },
+                })?;
+            }
+            Ok(())
+        })?;
+        self.unrecorded.clear();
+        Ok(())
+    }
+
+    /// Records a refusal, or keeps it until there is room on the disk. No outcome may go unrecorded: if
+    /// that cannot be promised, the workspace takes no more publications.
+    pub fn record_refusal(&mut self, submission: SubmissionId, author: &str, refusal: &Refusal) {
+        if self.unrecorded.len() >= UNRECORDED_MAX {
+            self.latch(refusal.clone());
+            return;
+        }
+        self.unrecorded.push(Unrecorded {
+            at: self.store.world.clock.now(),
+            submission,
+            author: author.to_owned(),
+            refusal: refusal.clone(),
+        });
+        if let Err(error) = self.settle_now() {
+            tracing::error!(%error, %submission, "a refusal could not be recorded");
+            self.latch_unless_full(error);
+        }
+    }
+
+    /// A full disk is no reason to stop for good: room can be made.
+    fn latch_unless_full(&mut self, error: StoreError) {
+        let refusal = Refusal::from(error);
+        if refusal.code() != Code::NoSpace {
+            self.latch(refusal);
         }
     }
 
     /// Refuses when an earlier operation left the workspace in need of recovery.
     pub fn check_writable(&self) -> Result<(), Refusal> {
+        self.check_collectable()?;
+        if self.unrecorded.is_empty() {
+            return Ok(());
+        }
+        let message = "the disk has no room to record what was refused";
+        Err(Diagnostic::new(Code::NoSpace, message)
+            .at(self.store.layout.root().as_str())
+            .into())
+    }
+
+    /// Refuses as `check_writable`, except for want of room: the collector makes it.
+    pub fn check_collectable(&self) -> Result<(), Refusal> {
         match &self.latched {
+            None if self.unvoided => {
+                let message = "the disk has no room to clear what a failed publication left behind";
+                Err(Diagnostic::new(Code::NoSpace, message)
+                    .at(self.store.layout.root().as_str())
+                    .into())
+            }
             None => Ok(()),
             Some(cause) => {
                 let message = format!(
@@ -114,7 +212,8 @@ impl Ledger {
                 let tip = self.tip.stored.record.seq;
                 if let Err(error) = void_beyond(&mut self.store, tip, "failed-flip") {
                     tracing::error!(%error, "what a failed flip left behind could not be voided");
-                    self.latched = Some(refusal.clone());
+                    self.unvoided = true;
+                    self.latch_unless_full(error);
                 }
                 refusal
             }

@@ -55,6 +55,7 @@ impl StoreError {
             Self::World(error) => error.is_failed_sync(),
             Self::Database { source, .. } => {
                 source.sqlite_error_code() == Some(rusqlite::ErrorCode::SystemIoFailure)
+                    && !is_full(source)
             }
             _ => false,
         }
@@ -82,8 +83,18 @@ impl From<StoreError> for Refusal {
     }
 }
 
+/// Whether there was no room for the index of the write-ahead log: SQLite calls that an io error.
+fn is_full(error: &rusqlite::Error) -> bool {
+    error
+        .sqlite_error()
+        .is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
+}
+
 fn database_code(error: &rusqlite::Error) -> Code {
     use rusqlite::ErrorCode;
+    if is_full(error) {
+        return Code::NoSpace;
+    }
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => Code::NoSpace,
         Some(ErrorCode::ReadOnly) => Code::ReadOnly,

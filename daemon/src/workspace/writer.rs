@@ -15,7 +15,6 @@ use super::publishing::{InSubmission as _, author_of};
 use super::{Job, Workspace};
 use crate::config::Retention;
 use crate::pipeline::Ledger;
-use crate::store::history::EventDetail;
 use crate::store::recover::ensure_tree;
 use crate::store::trash;
 use crate::world::FileLock;
@@ -58,7 +57,10 @@ impl Writer {
     /// undo, lease.acquire with a ttl, lease.renew, lease.release, pin, unpin, gc, verify, export,
     /// doctor. Every refusal of a submission is recorded in the journal before this returns.
     pub fn perform(&mut self, job: &Job) -> Result<Response, Refusal> {
-        if writes(&job.request) {
+        self.ledger.settle();
+        if matches!(job.request, Request::Collect(_)) {
+            self.ledger.check_collectable()?;
+        } else if writes(&job.request) {
             self.ledger.check_writable()?;
         }
         // Between two requests, never between a commit and its flip.
@@ -131,28 +133,21 @@ impl Writer {
     }
 
     /// Records a refusal in the journal, also one that was decided before the writer saw the
-    /// submission (queue full, deadline, cancelled). When that cannot be done the workspace takes no
-    /// more publications: no outcome may go unrecorded.
+    /// submission (queue full, deadline, cancelled).
     pub fn record_refusal(
         &mut self,
         submission: SubmissionId,
         request: &Request,
         refusal: &Refusal,
     ) {
-        let detail = EventDetail::Refused {
-            submission: Some(submission),
-            author: author_of(request),
-            refusal,
-        };
-        if let Err(error) = self.ledger.record_event(detail) {
-            tracing::error!(%error, %submission, "a refusal could not be recorded");
-            self.ledger.latch(error.into());
-        }
+        self.ledger
+            .record_refusal(submission, author_of(request), refusal);
     }
 
     /// Work for an idle moment: confirms the last flip, folds the log in, empties the trash, collects
     /// now and then. Answers whether anything is left to do.
     pub fn idle(&mut self) -> bool {
+        self.ledger.settle();
         let outcome = self
             .ledger
             .confirm()
@@ -182,6 +177,7 @@ impl Writer {
         let Self {
             mut ledger, lock, ..
         } = self;
+        ledger.settle();
         if let Err(error) = ledger.confirm() {
             tracing::warn!(%error, "the last publication could not be confirmed; the next start will");
         }
