@@ -166,7 +166,8 @@ fn read_file(file: &OwnedFd, limit: u64) -> rustix::io::Result<Option<ReadOutcom
     if filled != size || !is_same(&before, &after) {
         return Ok(None);
     }
-    let is_executable = before.st_mode & 0o111 != 0;
+    // As git: what the owner may execute.
+    let is_executable = before.st_mode & 0o100 != 0;
     let kind = if is_executable {
         EntryKind::Executable
     } else {
@@ -201,6 +202,11 @@ mod tests {
         let root = Utf8Path::from_path(directory.path()).unwrap();
         std::fs::create_dir(root.join("dir")).unwrap();
         std::fs::write(root.join("dir/file"), "content").unwrap();
+        for (name, mode) in [("owner", 0o700), ("others", 0o655)] {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            std::fs::write(root.join(name), name).unwrap();
+            std::fs::set_permissions(root.join(name), mode).unwrap();
+        }
         std::os::unix::fs::symlink("dir", root.join("link")).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", root.join("escape")).unwrap();
         rustix::fs::mknodat(
@@ -230,6 +236,8 @@ mod tests {
         };
         check("dir/file", 100, "file content");
         check("dir/file", 3, "TooLarge");
+        check("owner", 100, "executable owner");
+        check("others", 100, "file others");
         check("link", 100, "symlink dir");
         check("escape", 100, "symlink /etc/passwd");
         check("link/file", 100, "Gone");
