@@ -152,6 +152,7 @@ impl Ledger {
                 let message = "the disk has no room to clear what a failed publication left behind";
                 Err(Diagnostic::new(Code::NoSpace, message)
                     .at(self.store.layout.root().as_str())
+                    .hint("make room on the disk; the next command then goes on by itself")
                     .into())
             }
             None => Ok(()),
