@@ -34,7 +34,13 @@ pub(super) fn run(
             dry_run: false,
             min_age_ms: Some(0),
             keep: Some(KEEP),
-        })?;
+        });
+        let collection = match collection {
+            Ok(collection) => collection,
+            // The demo, and with it the daemon, may have ended before the answer.
+            Err(_) if !course.goes_on(allowance) => return Ok(()),
+            Err(refusal) => return Err(refusal),
+        };
         seen = course.publications();
         let removed = collection.removed.len() as u64;
         course.note(|tally| tally.collected += removed);

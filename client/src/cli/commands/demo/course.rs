@@ -19,7 +19,7 @@ pub(super) const PUBLICATIONS: u64 = 200;
 /// Reads that are enough.
 pub(super) const READS: u64 = 100;
 /// How long writers and readers may take for it.
-const LONGEST: Duration = Duration::from_secs(40);
+const LONGEST: Duration = Duration::from_secs(45);
 /// Problems that are told; the others are counted.
 const TOLD: usize = 20;
 

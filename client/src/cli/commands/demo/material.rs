@@ -7,12 +7,14 @@
 use std::fs::FileType;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ignore::WalkBuilder;
 use semaprax_protocol::{Code, Diagnostic, Refusal};
 
 use super::generated;
+use crate::files::Stopwatch;
 use crate::{env, error, files};
 
 /// Packages are taken until there are this many files.
@@ -28,9 +30,15 @@ const PACKAGE: (usize, u64) = (1_000, 8 << 20);
 /// A cache with fewer files than this is as good as none.
 const FEW: usize = 500;
 
+/// On a machine that is slow today fewer packages are copied: no more once this time is over, and
+/// there are that many files.
+const SLOW: (Duration, usize) = (Duration::from_millis(1500), 800);
+
 /// A file or symlink to copy.
 #[derive(Debug)]
 struct Item {
+    /// Whether it is the first of its package.
+    first: bool,
     from: PathBuf,
     to: Utf8PathBuf,
     bytes: u64,
@@ -45,6 +53,8 @@ pub(super) struct Material {
     items: Vec<Item>,
     /// Files left out because of the bounds.
     left_out: u64,
+    /// Whether what is left to copy may be left out when time runs short.
+    elastic: bool,
 }
 
 impl Material {
@@ -61,6 +71,7 @@ impl Material {
             source: "a generated tree: cargo has no sources in its cache".to_owned(),
             items: Vec::new(),
             left_out: 0,
+            elastic: false,
         })
     }
 
@@ -82,8 +93,13 @@ impl Material {
         if self.items.is_empty() {
             return generated::write_to(target, check);
         }
+        let clock = Stopwatch::start();
         for (done, item) in self.items.iter().enumerate() {
             check(done)?;
+            let slow = done >= SLOW.1 && clock.elapsed() > SLOW.0;
+            if self.elastic && item.first && slow {
+                break;
+            }
             copy(item, &target.join(&item.to))?;
         }
         Ok(())
@@ -120,6 +136,7 @@ fn of_directory(directory: &Path) -> Result<Material, Refusal> {
         source: root.to_string(),
         items: Vec::new(),
         left_out: 0,
+        elastic: false,
     };
     let mut bytes = 0;
     for item in walk(root.as_std_path(), Utf8Path::new("")) {
@@ -147,13 +164,17 @@ fn registry() -> Material {
         source: "no registry cache".to_owned(),
         items: Vec::new(),
         left_out: 0,
+        elastic: true,
     };
     let Some(sources) = registry_sources() else {
         return material;
     };
     let (mut bytes, mut packages) = (0, 0);
     for (name, directory) in packages_of(&sources) {
-        let items: Vec<Item> = walk(&directory, Utf8Path::new(&name)).collect();
+        let mut items: Vec<Item> = walk(&directory, Utf8Path::new(&name)).collect();
+        if let Some(item) = items.first_mut() {
+            item.first = true;
+        }
         let package: u64 = items.iter().map(|item| item.bytes).sum();
         let fits = items.len() <= PACKAGE.0
             && package <= PACKAGE.1
@@ -169,7 +190,7 @@ fn registry() -> Material {
             break;
         }
     }
-    material.source = format!("{packages} packages of `{}`", sources.display());
+    material.source = format!("up to {packages} packages of `{}`", sources.display());
     material
 }
 
@@ -209,6 +230,7 @@ fn walk(root: &Path, below: &Utf8Path) -> impl Iterator<Item = Item> {
         let wanted = entry.depth() > 0 && (kind.is_file() || kind.is_symlink());
         let relative = entry.path().strip_prefix(&root).ok().filter(|_| wanted)?;
         Some(Item {
+            first: false,
             to: below.join(Utf8Path::from_path(relative)?),
             bytes: entry.metadata().map_or(0, |found| found.len()),
             from: entry.into_path(),

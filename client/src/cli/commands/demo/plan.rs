@@ -16,7 +16,7 @@ use super::words;
 use crate::{error, files, put};
 
 /// Groups in all.
-const GROUPS: usize = 16;
+const GROUPS: usize = 24;
 /// Markers of a group.
 const MARKERS: usize = 6;
 /// Files of more bytes are not looked into.
@@ -30,7 +30,7 @@ const USES: usize = 60;
 /// The shortest identifier.
 const NAME_BYTES: usize = 6;
 /// Groups of one package that share files, so that there is something to merge.
-const PER_PACKAGE: usize = 2;
+const PER_PACKAGE: usize = 4;
 /// The number every group starts with.
 const FIRST: u64 = 1;
 
@@ -42,6 +42,8 @@ type Texts = BTreeMap<String, String>;
 pub(super) struct Plan {
     /// The groups.
     pub(super) groups: Vec<Group>,
+    /// The directories at the top of the tree.
+    pub(super) packages: Vec<String>,
     contents: Contents,
 }
 
@@ -83,7 +85,16 @@ impl Plan {
             });
         }
         lay_markers(&mut groups, entries);
-        Ok(Self { groups, contents })
+        let tops: BTreeSet<&str> = entries
+            .iter()
+            .map(|entry| top_of(entry.path.as_str()))
+            .filter(|top| !top.is_empty())
+            .collect();
+        Ok(Self {
+            groups,
+            packages: tops.into_iter().map(str::to_owned).collect(),
+            contents,
+        })
     }
 
     /// How many groups have an identifier.
@@ -116,14 +127,21 @@ impl Plan {
     }
 }
 
+/// The directory at the top that a path lies in; empty for a file at the top.
+pub(super) fn top_of(path: &str) -> &str {
+    path.split_once('/').map_or("", |(top, _)| top)
+}
+
 /// The files that may be looked into, by the directory at the top that they lie in.
 fn packages_of(entries: &[ListingEntry]) -> Vec<Vec<String>> {
     let mut packages: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for entry in entries {
         if entry.kind != EntryKind::Symlink && entry.bytes <= FILE_BYTES {
             let path = entry.path.as_str();
-            let top = path.split_once('/').map_or("", |(top, _)| top);
-            packages.entry(top).or_default().push(path.to_owned());
+            packages
+                .entry(top_of(path))
+                .or_default()
+                .push(path.to_owned());
         }
     }
     packages.into_values().collect()

@@ -56,6 +56,12 @@ pub(super) struct Performance {
     pub(super) taken: Duration,
 }
 
+/// What takes part.
+struct Cast {
+    groups: Arc<[Group]>,
+    packages: Arc<[String]>,
+}
+
 /// The stage.
 pub(super) struct Stage<'demo> {
     course: &'demo Arc<Course>,
@@ -80,8 +86,8 @@ impl<'demo> Stage<'demo> {
         let initialized = self.import()?;
         let mut client = self.place.client()?;
         let watcher = Watcher::start(self.place.client()?, self.course)?;
-        let groups = self.lay_out(&mut client)?;
-        self.play(&groups)?;
+        let cast = self.lay_out(&mut client)?;
+        self.play(&cast)?;
         let last = self.end(&mut client)?;
         let told = watcher.finish(last)?;
         let log = client.history(&Log {
@@ -91,7 +97,7 @@ impl<'demo> Stage<'demo> {
             author: None,
         })?;
         let verification = self.verify(&mut client)?;
-        let member = groups.iter().find_map(|group| group.members.first());
+        let member = cast.groups.iter().find_map(|group| group.members.first());
         Ok(Performance {
             source: material.source.clone(),
             initialized,
@@ -143,7 +149,7 @@ impl<'demo> Stage<'demo> {
     }
 
     /// Finds the groups and publishes their first number.
-    fn lay_out(&mut self, client: &mut Client) -> Result<Arc<[Group]>, Refusal> {
+    fn lay_out(&mut self, client: &mut Client) -> Result<Cast, Refusal> {
         let held = client.hold(None, AUTHOR)?;
         let listing = client.listing(Some(held.revision.to_string()), None)?;
         let plan = Plan::find(&held.tree, &listing.entries)?;
@@ -162,11 +168,15 @@ impl<'demo> Stage<'demo> {
             changes,
         )?;
         self.course.check()?;
-        Ok(plan.groups.into())
+        Ok(Cast {
+            groups: plan.groups.into(),
+            packages: plan.packages.into(),
+        })
     }
 
     /// Writers, readers and a collector, until it is enough.
-    fn play(&mut self, groups: &Arc<[Group]>) -> Result<(), Refusal> {
+    fn play(&mut self, cast: &Cast) -> Result<(), Refusal> {
+        let Cast { groups, packages } = cast;
         self.screen.say(&format!(
             "{WRITERS} writers, {READERS} readers, a watcher and a collector are at work"
         ));
@@ -177,11 +187,12 @@ impl<'demo> Stage<'demo> {
             threads.push(self.spawn(move |_| writer.run(allowance)));
         }
         for index in 0..READERS {
-            let reader = Reader::new(index, self.place.client()?, self.course, groups);
+            let reader = Reader::new(index, self.place.client()?, self.course, groups, packages);
             threads.push(self.spawn(move |_| reader.run(allowance)));
         }
         let client = self.place.client()?;
-        threads.push(self.spawn(move |course| collector::run(client, course, allowance)));
+        // Nobody waits for its end: how long a file system takes to remove trees is not the matter.
+        drop(self.spawn(move |course| collector::run(client, course, allowance)));
         while self.course.goes_on(allowance) {
             let tally = self.course.await_until(SHOW, |_| false);
             self.screen.counts(&tally);

@@ -17,7 +17,16 @@ use crate::files::Stopwatch;
 use crate::{Client, Held, error, sha256_of};
 
 /// What a writer does when it is late, in turn.
-const POLICIES: [OnStale; 3] = [OnStale::Rebase, OnStale::Reject, OnStale::Merge];
+const POLICIES: [OnStale; 5] = [
+    OnStale::Rebase,
+    OnStale::Merge,
+    OnStale::Reject,
+    OnStale::Rebase,
+    OnStale::Merge,
+];
+
+/// Refusals after which a writer lets its change be merged.
+const PATIENCE: usize = 2;
 
 /// One writer.
 #[derive(Debug)]
@@ -58,12 +67,18 @@ impl Writer {
     pub(super) fn run(mut self, allowance: Allowance) -> Result<(), Refusal> {
         let groups = Arc::clone(&self.groups);
         while let Some(group) = self.chance.pick(&groups) {
+            // Every second one also relies on a file that it does not change.
             let relied_on = self.chance.pick(&groups).filter(|other| *other != group);
+            let relied_on = relied_on.filter(|_| self.turn % 2 == 0);
             let policy = POLICIES.get(self.turn % POLICIES.len()).copied();
+            let mut policy = policy.unwrap_or_default();
             self.turn += 1;
-            while self.course.goes_on(allowance) {
-                if self.attempt(group, relied_on, policy.unwrap_or_default())? {
-                    break;
+            let mut tries = 0;
+            while self.course.goes_on(allowance) && !self.attempt(group, relied_on, policy)? {
+                tries += 1;
+                // Among busy others, whoever insists on an unmoved tree is late every time.
+                if tries == PATIENCE {
+                    policy = OnStale::Merge;
                 }
             }
             if !self.course.goes_on(allowance) {
