@@ -22,6 +22,8 @@ pub const GIT_CEILING_DIRECTORIES: &str = "GIT_CEILING_DIRECTORIES";
 pub const XDG_RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 /// Where the user's configuration is; handed to a daemon as an argument.
 pub const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
+/// Where cargo keeps what it downloads; `demo` copies from there.
+pub const CARGO_HOME: &str = "CARGO_HOME";
 /// The user, as an author of last resort.
 pub const USER: &str = "USER";
 /// Handed to a daemon as it is.

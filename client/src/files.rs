@@ -1,7 +1,8 @@
 //! The one home of direct file access, and of the clock, in the client.
 //!
 //! Owns: reading what the user names on the command line, the few files of the state directory that
-//! other programs may rely on (ACTIVE, LOCK, LEASE), scratch directories, and deadlines.
+//! other programs may rely on (ACTIVE, LOCK, LEASE), scratch directories, and deadlines and
+//! stopwatches.
 //! Never: writes anything inside a state directory.
 
 #![expect(
@@ -29,6 +30,22 @@ impl Deadline {
     pub(crate) fn remaining(self) -> Option<Duration> {
         let left = self.0.saturating_duration_since(Instant::now());
         (!left.is_zero()).then_some(left)
+    }
+}
+
+/// How long something takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Starts now.
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// How long it has been.
+    pub(crate) fn elapsed(self) -> Duration {
+        self.0.elapsed()
     }
 }
 

@@ -13,8 +13,8 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use semaprax_protocol::request::{LeaseAcquire, Resolve, Resolved};
-use semaprax_protocol::{Code, Diagnostic, Refusal, Revision, Seq};
+use semaprax_protocol::request::{LeaseAcquire, LeaseRelease, Resolve, Resolved};
+use semaprax_protocol::{Code, Diagnostic, LeaseId, Refusal, Revision, Seq};
 
 use crate::connect::Link;
 use crate::private::PrivateDirectory;
@@ -34,6 +34,8 @@ pub struct Held {
     pub revision: Revision,
     /// The directory to read from.
     pub tree: Utf8PathBuf,
+    /// The lease of the connection, which [`Client::release`] ends before the connection does.
+    granted: Option<LeaseId>,
     lease: Option<File>,
     copy: Option<PrivateDirectory>,
 }
@@ -71,9 +73,23 @@ impl Client {
             seq: grant.seq,
             revision: grant.revision,
             tree: grant.path,
+            granted: Some(grant.lease),
             lease,
             copy: None,
         })
+    }
+
+    /// Lets go of a tree. Without this a lease over the socket lasts as long as the connection, also
+    /// after the answer of [`Client::hold`] was dropped.
+    pub fn release(&mut self, held: Held) -> Result<(), Refusal> {
+        let granted = held.granted;
+        drop(held);
+        let Some(lease) = granted else { return Ok(()) };
+        match self.call(LeaseRelease { lease }) {
+            // It went with the connection it was taken on.
+            Err(gone) if gone.code() == Code::LeaseUnknown => Ok(()),
+            other => other.map(drop),
+        }
     }
 
     fn hold_from_disk(&mut self, revision: Option<&str>) -> Result<Held, Refusal> {
@@ -93,6 +109,7 @@ impl Client {
                             seq: wanted.seq,
                             revision: wanted.revision,
                             tree: directory.join("files"),
+                            granted: None,
                             lease: Some(lease),
                             copy: None,
                         });
@@ -118,6 +135,7 @@ impl Client {
             seq: wanted.seq,
             revision: wanted.revision,
             tree,
+            granted: None,
             lease: None,
             copy: Some(copy),
         })

@@ -69,6 +69,8 @@ pub struct Engine<Work> {
     /// The work of what waits; what runs has given it away.
     waiting: BTreeMap<Ticket, Work>,
     running: BTreeSet<Ticket>,
+    /// What the writer is done with, and whose outcome is still to come.
+    aside: BTreeSet<Ticket>,
     trees: VecDeque<Ticket>,
     upkeep: VecDeque<Ticket>,
     submissions: Rotation,
@@ -96,6 +98,7 @@ impl<Work> Engine<Work> {
             entries: BTreeMap::new(),
             waiting: BTreeMap::new(),
             running: BTreeSet::new(),
+            aside: BTreeSet::new(),
             trees: VecDeque::new(),
             upkeep: VecDeque::new(),
             submissions: Rotation::default(),
@@ -123,6 +126,7 @@ impl<Work> Engine<Work> {
             Input::Cancel(caller, submission) => self.cancel(caller, submission),
             Input::Disconnected(connection) => self.disconnect(connection),
             Input::Finished(ticket, outcome, event) => self.finish(ticket, &outcome, event),
+            Input::Aside(ticket) => self.set_aside(ticket),
             Input::Recorded(bytes, held, refusal) => self.recorded(bytes, held, &refusal),
             Input::HistoryChanged => {
                 self.events.start_over();
@@ -270,7 +274,8 @@ impl<Work> Engine<Work> {
     }
 
     fn finish(&mut self, ticket: Ticket, outcome: &Outcome, event: Option<Event>) {
-        if !self.running.remove(&ticket) {
+        let ran = self.running.remove(&ticket);
+        if !ran && !self.aside.remove(&ticket) {
             return;
         }
         if let Some(entry) = self.forget(ticket) {
@@ -292,6 +297,16 @@ impl<Work> Engine<Work> {
             self.events.push(event);
             self.effects.push(Effect::Publish);
         }
+        if ran && self.stopping && self.running.is_empty() {
+            self.effects.push(Effect::Drained);
+        }
+    }
+
+    fn set_aside(&mut self, ticket: Ticket) {
+        if !self.running.remove(&ticket) {
+            return;
+        }
+        self.aside.insert(ticket);
         if self.stopping && self.running.is_empty() {
             self.effects.push(Effect::Drained);
         }

@@ -103,6 +103,27 @@ fn connections_take_turns() {
 }
 
 #[test]
+fn what_is_set_aside_keeps_nobody_waiting() {
+    let aside = |ticket| Input::Aside(Ticket::new(ticket));
+    let upkeep = |work| Input::Request(caller(1, work), Lane::Upkeep, work);
+    check(
+        9,
+        vec![
+            (upkeep(1), "run 1"),
+            (submit(arrival(2, 2)), "place 2/2 1"),
+            (aside(1), "run 2"),
+            (done(1), "ok 1/1"),
+            (done(1), ""),
+            (done(2), "ok 2/2"),
+            (upkeep(3), "run 3"),
+            (Input::ShutDown, ""),
+            (aside(3), "drained"),
+            (done(3), "ok 1/3"),
+        ],
+    );
+}
+
+#[test]
 fn a_full_queue_refuses_and_records() {
     let big = Arrival {
         bytes: 101,

@@ -105,6 +105,8 @@ pub enum Input<Work> {
     Disconnected(ConnectionId),
     /// The writer is done with a piece of work; a publication comes with its event.
     Finished(Ticket, Box<Outcome>, Option<Event>),
+    /// The writer is done with a piece of work, but its outcome comes later: `Finished` says it.
+    Aside(Ticket),
     /// The writer has recorded a refusal; those it was held for are answered now.
     Recorded(u64, Vec<Caller>, Box<Refusal>),
     /// A repair took publications back.

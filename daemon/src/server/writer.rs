@@ -66,6 +66,9 @@ struct WriterThread {
 
 impl WriterThread {
     fn run(mut self, tasks: &Receiver<Task>) {
+        if let Some(writer) = &mut self.writer {
+            writer.sweep_in_background();
+        }
         while let Some(task) = self.next(tasks) {
             match task {
                 Task::Run(ticket, work) => self.carry_out(ticket, work),
@@ -111,6 +114,9 @@ impl WriterThread {
             &outcome,
             Ok(Response::Verify(verification)) if verification.status == VerificationStatus::Repaired
         );
+        if let Ok(Response::Collect(_)) = &outcome {
+            return self.answer_when_swept(ticket, outcome);
+        }
         let event = self.event_of(&outcome);
         self.hosted
             .input(Input::Finished(ticket, Box::new(outcome), event));
@@ -118,6 +124,24 @@ impl WriterThread {
             self.hosted.input(Input::HistoryChanged);
         }
         self.hosted.journal_grew();
+    }
+
+    /// A collection is answered when its trees are gone for good. Nobody else waits for that.
+    fn answer_when_swept(&mut self, ticket: Ticket, outcome: Outcome) {
+        self.hosted.input(Input::Aside(ticket));
+        self.hosted.journal_grew();
+        let hosted = Arc::clone(&self.hosted);
+        let answer = move |freed| {
+            let mut outcome = outcome;
+            if let Ok(Response::Collect(collection)) = &mut outcome {
+                collection.freed_bytes += if collection.dry_run { 0 } else { freed };
+            }
+            hosted.input(Input::Finished(ticket, Box::new(outcome), None));
+        };
+        match &mut self.writer {
+            Some(writer) => writer.when_swept(Box::new(answer)),
+            None => answer(0),
+        }
     }
 
     fn record(&mut self, unrecorded: Unrecorded<Work>) {

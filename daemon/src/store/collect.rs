@@ -1,7 +1,7 @@
 //! The collector: removes trees that nobody needs.
 //!
 //! Owns: the reasons a tree is kept, and the removal: re-checked under the writer with the leases
-//! held, LEASE locked exclusively without waiting, renamed to the trash while locked, unlinked last.
+//! held, LEASE locked exclusively without waiting, renamed to the trash while locked. Unlinking is for whoever has time.
 //! Never: shortens records or the journal.
 //!
 //! Keeps invariant 7.
@@ -110,30 +110,26 @@ fn file_lease(store: &Store, revision: &Revision) -> StoreResult<FileLease> {
     Ok(lock.map_or(FileLease::Held, |lock| FileLease::Free(Some(lock))))
 }
 
-/// Removes one tree, unless it turns out to be kept after all; answers the bytes given back.
+/// Moves one tree to the trash, unless it turns out to be kept after all; whether it did.
 pub fn remove(
     store: &Store,
     rule: TreeRule,
     revision: &Revision,
     pins: &BTreeSet<Revision>,
     leases: &Mutex<Leases>,
-) -> StoreResult<Option<u64>> {
-    {
-        // From here to the rename no lease can be taken: taking one needs this lock.
-        let leases = leases
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        if !reasons(store, rule, revision, pins, &leases)?.is_empty() {
-            return Ok(None);
-        }
-        let FileLease::Free(lock) = file_lease(store, revision)? else {
-            return Ok(None);
-        };
-        let generation = store.layout.generation(revision);
-        trash::discard(&store.world, &store.layout, generation.directory())?;
-        drop(lock);
+) -> StoreResult<bool> {
+    // From here to the rename no lease can be taken: taking one needs this lock.
+    let leases = leases
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    if !reasons(store, rule, revision, pins, &leases)?.is_empty() {
+        return Ok(false);
     }
-    trash::empty(&store.world, &store.layout)
-        .map(Some)
-        .map_err(Into::into)
+    let FileLease::Free(lock) = file_lease(store, revision)? else {
+        return Ok(false);
+    };
+    let generation = store.layout.generation(revision);
+    trash::discard(&store.world, &store.layout, generation.directory())?;
+    drop(lock);
+    Ok(true)
 }

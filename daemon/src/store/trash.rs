@@ -27,20 +27,33 @@ pub fn discard(world: &World, layout: &Layout, place: &Utf8Path) -> WorldResult<
     }
 }
 
-/// Removes everything in the trash; answers the bytes of disk given back.
-pub fn empty(world: &World, layout: &Layout) -> WorldResult<u64> {
+/// Removes everything in the trash, or as much as `goes_on` allows; answers the bytes of disk given
+/// back.
+pub fn empty(world: &World, layout: &Layout, goes_on: &dyn Fn() -> bool) -> WorldResult<u64> {
     let trash = layout.trash();
     let mut freed = 0;
     if world.disk.metadata(&trash)?.is_some() {
         for (name, kind) in world.disk.read_directory(&trash)? {
-            freed += remove(world, &trash.join(name), kind)?;
+            freed += remove_while(world, &trash.join(name), kind, goes_on)?;
         }
     }
     Ok(freed)
 }
 
-/// Removes a name and all below it, directories made writable first.
+/// Removes a name and all below it, directories made writable first; answers the bytes given back.
 pub fn remove(world: &World, place: &Utf8Path, kind: EntryType) -> WorldResult<u64> {
+    remove_while(world, place, kind, &|| true)
+}
+
+fn remove_while(
+    world: &World,
+    place: &Utf8Path,
+    kind: EntryType,
+    goes_on: &dyn Fn() -> bool,
+) -> WorldResult<u64> {
+    if !goes_on() {
+        return Ok(0);
+    }
     let disk = &world.disk;
     if kind != EntryType::Directory {
         let found = disk.metadata(place)?;
@@ -52,9 +65,12 @@ pub fn remove(world: &World, place: &Utf8Path, kind: EntryType) -> WorldResult<u
     disk.set_mode(place, 0o700)?;
     let mut freed = disk.metadata(place)?.map_or(0, |found| found.allocated);
     for (name, kind) in disk.read_directory(place)? {
-        freed += remove(world, &place.join(name), kind)?;
+        freed += remove_while(world, &place.join(name), kind, goes_on)?;
     }
-    disk.remove_directory(place)?;
+    // What was left in it keeps it.
+    if goes_on() {
+        disk.remove_directory(place)?;
+    }
     Ok(freed)
 }
 

@@ -15,6 +15,7 @@ mod init;
 mod leasing;
 mod publishing;
 mod shared;
+mod sweeper;
 mod upkeep;
 mod verifying;
 mod writer;
@@ -29,6 +30,7 @@ use semaprax_protocol::{Code, Diagnostic, Refusal, Sha256, SubmissionId};
 pub use doctor::doctor;
 pub use init::initialize;
 pub use shared::{Acquired, Workspace};
+pub use sweeper::Swept;
 pub use verifying::verify_unopened;
 pub use writer::Writer;
 

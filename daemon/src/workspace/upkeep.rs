@@ -30,13 +30,15 @@ impl Writer {
         };
         let mut collection = self.collect_trees(rule, params.dry_run)?;
         if !params.dry_run {
+            collection.freed_bytes = self.empty_trash_here();
+        }
+        if !params.dry_run {
             let held = self.held(&collection.kept);
             collection.content_collected = self.collect_content(&held)?;
         }
         if !collection.removed.is_empty() && !params.dry_run {
             let detail = json!({
                 "removed": collection.removed,
-                "freedBytes": collection.freed_bytes,
                 "contentCollected": collection.content_collected,
             });
             self.ledger.record_event(EventDetail::Other {
@@ -76,20 +78,16 @@ impl Writer {
                 removed.push(revision);
                 continue;
             }
-            match remove(store, rule, &revision, &pins, self.workspace.lease_table())? {
-                Some(freed) => {
-                    freed_bytes += freed;
-                    removed.push(revision);
-                }
-                None => {
-                    // A lease came in between.
-                    let why = reasons(store, rule, &revision, &pins, &self.workspace.leases())?;
-                    kept.push(KeptGeneration {
-                        revision,
-                        reasons: why,
-                    });
-                }
+            if remove(store, rule, &revision, &pins, self.workspace.lease_table())? {
+                removed.push(revision);
+                continue;
             }
+            // A lease came in between.
+            let why = reasons(store, rule, &revision, &pins, &self.workspace.leases())?;
+            kept.push(KeptGeneration {
+                revision,
+                reasons: why,
+            });
         }
         Ok(Collection {
             schema: SchemaTag::new(),

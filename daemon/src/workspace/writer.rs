@@ -12,6 +12,7 @@ use semaprax_protocol::request::{Request, Response};
 use semaprax_protocol::{Code, Diagnostic, Refusal, Revision, SubmissionId};
 
 use super::publishing::{InSubmission as _, author_of};
+use super::sweeper::{Sweeper, Swept};
 use super::{Job, Workspace};
 use crate::config::Retention;
 use crate::pipeline::Ledger;
@@ -33,6 +34,8 @@ pub struct Writer {
     lock: Box<dyn FileLock>,
     /// The daemon's socket, for `doctor`.
     socket: Utf8PathBuf,
+    /// Empties the trash; the writer does it itself where there is none.
+    sweeper: Option<Sweeper>,
 }
 
 impl Writer {
@@ -50,7 +53,38 @@ impl Writer {
             collected: None,
             lock,
             socket,
+            sweeper: None,
         }
+    }
+
+    /// From now on the trash is emptied on a thread of its own.
+    pub fn sweep_in_background(&mut self) {
+        let store = &self.ledger.store;
+        match Sweeper::start(store.world.clone(), store.layout.clone()) {
+            Ok(sweeper) => self.sweeper = Some(sweeper),
+            Err(error) => tracing::warn!(%error, "the trash is emptied by the writer itself"),
+        }
+    }
+
+    /// Does `then` when the trash is empty, with the bytes that were given back for it; at once, and
+    /// with none, where the writer has emptied it itself.
+    pub fn when_swept(&mut self, then: Swept) {
+        match &self.sweeper {
+            Some(sweeper) => sweeper.sweep(Some(then)),
+            None => then(0),
+        }
+    }
+
+    /// Empties the trash, where nobody else does; answers the bytes given back.
+    pub(super) fn empty_trash_here(&self) -> u64 {
+        let store = &self.ledger.store;
+        if self.sweeper.is_some() {
+            return 0;
+        }
+        trash::empty(&store.world, &store.layout, &|| true).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the trash could not be emptied");
+            0
+        })
     }
 
     /// Carries out a request that needs the writer: publish, publish.directory, rollback, revert,
@@ -166,8 +200,9 @@ impl Writer {
                 tracing::warn!(%refusal, "the collector failed");
             }
         }
-        if let Err(error) = trash::empty(&self.ledger.store.world, &self.ledger.store.layout) {
-            tracing::warn!(%error, "the trash could not be emptied");
+        match &self.sweeper {
+            Some(sweeper) => sweeper.sweep(None),
+            None => drop(self.empty_trash_here()),
         }
         false
     }
@@ -175,9 +210,14 @@ impl Writer {
     /// Confirms the last flip and lets go of LOCK.
     pub fn close(self) {
         let Self {
-            mut ledger, lock, ..
+            mut ledger,
+            lock,
+            sweeper,
+            ..
         } = self;
         ledger.settle();
+        // Nothing of this workspace is touched once LOCK is free.
+        drop(sweeper);
         if let Err(error) = ledger.confirm() {
             tracing::warn!(%error, "the last publication could not be confirmed; the next start will");
         }

@@ -12,7 +12,7 @@ mod receipt;
 mod workspace;
 
 pub use change::{ChangeKind, PathChange};
-pub use daemon::{DaemonIdentity, DaemonStatus, DemoReport, Explanation, SchemaList};
+pub use daemon::{DaemonIdentity, DaemonStatus, DemoReport, DemoStatus, Explanation, SchemaList};
 pub use history::{
     Blame, BlameLine, EventKind, JournalEntry, Listing, ListingEntry, LogEntry, LogPage,
     Publication, TreeDiff, TreeReference, WatchEvent,

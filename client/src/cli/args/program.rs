@@ -66,6 +66,10 @@ pub(in crate::cli) struct CompletionsArguments {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct DemoArguments {
-    /// Where; a new temporary directory without it.
+    /// Whose files to copy; the sources in cargo's registry cache without it. They are not touched.
+    #[arg(value_name = "DIR")]
     pub(in crate::cli) directory: Option<PathBuf>,
+    /// Leave the daemon of the demo running.
+    #[arg(long)]
+    pub(in crate::cli) keep_daemon: bool,
 }

@@ -3,6 +3,7 @@
 //! Owns: wording, layout and colour of the human output, which carries no promise.
 //! Never: asks a daemon, or prints: text goes to a buffer that `output.rs` prints.
 
+mod demo;
 mod history;
 mod refusal;
 mod upkeep;
