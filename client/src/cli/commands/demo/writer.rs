@@ -69,7 +69,7 @@ impl Writer {
         while let Some(group) = self.chance.pick(&groups) {
             // Every second one also relies on a file that it does not change.
             let relied_on = self.chance.pick(&groups).filter(|other| *other != group);
-            let relied_on = relied_on.filter(|_| self.turn % 2 == 0);
+            let relied_on = relied_on.filter(|_| self.turn.is_multiple_of(2));
             let policy = POLICIES.get(self.turn % POLICIES.len()).copied();
             let mut policy = policy.unwrap_or_default();
             self.turn += 1;
