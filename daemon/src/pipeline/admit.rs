@@ -119,11 +119,10 @@ impl Proposal {
         limits: &Limits,
     ) -> Result<Self, Refusal> {
         check_labels(&attributed.author, &attributed.message, limits)?;
-        let digest = blake3::derive_key("semaprax 1 submission of a tree", bound);
         let id = attributed.id;
         Ok(Self {
             id,
-            binding: (!attributed.dry_run).then_some(Binding { id, digest }),
+            binding: (!attributed.dry_run).then(|| binding_of_tree(id, bound)),
             base,
             on_stale,
             author: attributed.author,
@@ -150,6 +149,12 @@ impl Proposal {
         };
         (head, self.content)
     }
+}
+
+/// What the id of a submission of a tree binds.
+pub fn binding_of_tree(id: SubmissionId, bound: &[u8]) -> Binding {
+    let digest = blake3::derive_key("semaprax 1 submission of a tree", bound);
+    Binding { id, digest }
 }
 
 /// What later stages carry along of a proposal.

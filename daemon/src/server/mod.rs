@@ -43,7 +43,11 @@ use place::Place;
 /// Runs a daemon until it is asked to stop or has been idle for long enough. Answers at once when
 /// another daemon serves the same runtime directory: that one is as good.
 pub fn run(options: &Options) -> Result<(), Refusal> {
-    let world = World::real();
+    run_in(World::real(), options)
+}
+
+/// The same in a world the caller gives: how a test puts a disk of its own under the whole daemon.
+pub fn run_in(world: World, options: &Options) -> Result<(), Refusal> {
     let uid = rustix::process::geteuid().as_raw();
     let mut config = Config::default();
     if let Some(home) = options.config_home() {

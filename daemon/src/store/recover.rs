@@ -20,6 +20,7 @@ use super::history::{Event, EventDetail, StoredRecord};
 use super::layout::GenerationLayout;
 use super::objects::FreshBlobs;
 use super::repair::repair_tree;
+use super::retention::leave_unswept;
 use super::tree::Tree;
 use super::{Layout, Store, StoreError, StoreResult, trash};
 use crate::world::{EntryType, FileLock, World};
@@ -168,7 +169,7 @@ pub fn void_beyond(store: &mut Store, tip: Seq, cause: &'static str) -> StoreRes
                     detail: EventDetail::Voided { record, cause },
                 })?;
             }
-            Ok(())
+            leave_unswept(database)
         })?;
     }
     trash_unknown(store)

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use semaprax_protocol::{BlobDigest, Revision, Seq, StampedDigest};
 
+use super::database::Database;
 use super::tree::{Branch, Entry};
 use super::{Store, StoreResult};
 
@@ -23,6 +24,10 @@ pub struct ContentRetention {
     /// And older ones too, the newest first, while all content together takes no more bytes than this.
     pub bytes: Option<u64>,
 }
+
+/// The key that says whether there may be something to sweep.
+const UNSWEPT: &str = "unswept";
+const YES: &str = "yes";
 
 /// Steps in which content beyond the first two rules goes while a budget of bytes is exceeded.
 const STEPS: u64 = 8;
@@ -69,13 +74,31 @@ fn horizon(store: &Store, tip: Seq, rule: ContentRetention) -> StoreResult<u64> 
 }
 
 fn collect_before(store: &mut Store, seq: u64, held: &BTreeSet<Revision>) -> StoreResult<u64> {
-    let collected = store
-        .database
-        .transaction(|database| database.mark_collected(seq, held))?;
+    let collected = store.database.transaction(|database| {
+        let collected = database.mark_collected(seq, held)?;
+        if collected > 0 {
+            leave_unswept(database)?;
+        }
+        Ok(collected)
+    })?;
     if collected > 0 {
         sweep(store)?;
     }
     Ok(collected)
+}
+
+/// Says, inside the transaction that takes records or their content away, that nodes and blobs may be
+/// left which no publication reaches: also should the daemon end before it has swept them.
+pub fn leave_unswept(database: &Database) -> StoreResult<()> {
+    database.set_meta(UNSWEPT, YES)
+}
+
+/// Sweeps what a voided publication, or a collection that did not come to its end, left behind.
+pub fn sweep_left(store: &mut Store) -> StoreResult<()> {
+    if store.database.meta(UNSWEPT)?.as_deref() == Some(YES) {
+        sweep(store)?;
+    }
+    Ok(())
 }
 
 /// Bytes that all content takes: rows as they are packed, files as they are.
@@ -113,7 +136,7 @@ pub fn sweep(store: &mut Store) -> StoreResult<()> {
         for digest in &dead_blobs {
             database.execute("DELETE FROM blobs WHERE digest = ?1", [digest])?;
         }
-        Ok(())
+        database.set_meta(UNSWEPT, "no")
     })?;
     sweep_objects(store)
 }

@@ -53,6 +53,8 @@ impl Writer {
         let mut lease = self.detached(params.lease)?;
         lease.ttl_ms = checked_ttl(params.ttl_ms.unwrap_or(lease.ttl_ms))?;
         lease.expires = after(self.ledger.store.world.clock.now(), lease.ttl_ms);
+        // A daemon that ended between taking a lease and making its tree left a lease without one.
+        self.materialize(lease.revision)?;
         self.hold(&lease, "lease-renewed")?;
         self.workspace.grant(lease.id)
     }

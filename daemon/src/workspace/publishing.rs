@@ -12,7 +12,7 @@ use semaprax_protocol::{Code, Diagnostic, Refusal, Seq, Status, SubmissionId};
 use serde_json::json;
 
 use super::{Job, Writer};
-use crate::pipeline::admit::{Attributed, Content, Rules};
+use crate::pipeline::admit::{Attributed, Content, Rules, binding_of_tree};
 use crate::pipeline::{Proposal, publish};
 use crate::store::history::{Binding, StoredRecord, submission_digest};
 use crate::store::{StoreResult, revisions};
@@ -36,6 +36,9 @@ impl Writer {
     pub(super) fn publish(&mut self, job: &Job, id: SubmissionId) -> Result<Outcome, Refusal> {
         // A workspace in need of recovery says so whatever is asked.
         self.ledger.check_writable()?;
+        if let Some(outcome) = self.replay_of_tree(&job.request, id)? {
+            return Ok(outcome);
+        }
         let (proposal, wrap): (Proposal, fn(Receipt) -> Response) = match &job.request {
             Request::Publish(params) => {
                 if let Some(receipt) = self.replay(params, id)? {
@@ -107,6 +110,33 @@ impl Writer {
         self.ledger.replay(&Binding { id, digest })
     }
 
+    /// The same for what goes back to content of the store: that may have been collected.
+    fn replay_of_tree(
+        &self,
+        request: &Request,
+        id: SubmissionId,
+    ) -> Result<Option<Outcome>, Refusal> {
+        let (bound, options, wrap): (_, _, fn(Receipt) -> Response) = match request {
+            Request::Rollback(params) => {
+                (bound_rollback(params), &params.options, Response::Rollback)
+            }
+            Request::Revert(params) => {
+                let bound = bound_revert(params.seq, &params.attribution);
+                (bound, &params.options, Response::Revert)
+            }
+            Request::Undo(params) => {
+                let bound = bound_undo(&params.attribution);
+                (bound, &params.options, Response::Undo)
+            }
+            _ => return Ok(None),
+        };
+        if options.dry_run {
+            return Ok(None);
+        }
+        let receipt = self.ledger.replay(&binding_of_tree(id, bound.as_bytes()))?;
+        Ok(receipt.map(|receipt| (receipt, wrap)))
+    }
+
     pub(super) fn resolve(&self, revision: &str) -> StoreResult<StoredRecord> {
         revisions::resolve(
             &self.ledger.store.database,
@@ -121,8 +151,7 @@ impl Writer {
         let message = format!("rollback to @{} ({})", record.seq, record.revision.short());
         let message = self.fitting(message);
         let attributed = attributed(&params.attribution, &params.options, id, message);
-        let bound =
-            json!({ "rollback": params.revision, "by": bound(&params.attribution) }).to_string();
+        let bound = bound_rollback(params);
         let content = Content::Whole(stored.tree()?);
         Proposal::of_tree(
             attributed,
@@ -151,8 +180,8 @@ impl Writer {
         id: SubmissionId,
     ) -> Result<Proposal, Refusal> {
         let bound = match verb {
-            "undo" => json!({ "undo": true, "by": bound(attribution) }),
-            _ => json!({ "revert": seq, "by": bound(attribution) }),
+            "undo" => bound_undo(attribution),
+            _ => bound_revert(seq, attribution),
         };
         let stored = self.resolve(&format!("@{seq}"))?;
         let Some(previous) = seq.previous() else {
@@ -174,7 +203,7 @@ impl Writer {
         let attributed = attributed(attribution, options, id, message);
         Proposal::of_tree(
             attributed,
-            bound.to_string().as_bytes(),
+            bound.as_bytes(),
             None,
             OnStale::Reject,
             content,
@@ -204,6 +233,18 @@ pub(super) fn attributed(
 
 pub(super) fn bound(attribution: &Attribution) -> serde_json::Value {
     json!({ "author": attribution.author, "message": attribution.message })
+}
+
+fn bound_rollback(params: &Rollback) -> String {
+    json!({ "rollback": params.revision, "by": bound(&params.attribution) }).to_string()
+}
+
+fn bound_revert(seq: Seq, attribution: &Attribution) -> String {
+    json!({ "revert": seq, "by": bound(attribution) }).to_string()
+}
+
+fn bound_undo(attribution: &Attribution) -> String {
+    json!({ "undo": true, "by": bound(attribution) }).to_string()
 }
 
 /// Inside a submission a missing path is a rejection. Of `undo` and `revert` it is an error: there is

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::Writer;
 use crate::store::collect::{TreeRule, materialized, reasons, remove};
 use crate::store::history::EventDetail;
-use crate::store::retention::{ContentRetention, collect_content, sweep_objects};
+use crate::store::retention::{ContentRetention, collect_content, sweep_left, sweep_objects};
 use crate::store::trash::measure;
 use crate::world::EntryType;
 
@@ -120,6 +120,7 @@ impl Writer {
         let tip = self.ledger.tip.stored.record.seq;
         let now = self.ledger.store.world.clock.now();
         let collected = collect_content(&mut self.ledger.store, tip, rule, held)?;
+        sweep_left(&mut self.ledger.store)?;
         sweep_objects(&self.ledger.store)?;
         self.ledger
             .store

@@ -1,0 +1,64 @@
+//! Killing real daemons, and asking afterwards whether anything was lost.
+//!
+//! Owns: a daemon under test that dies at a chosen disk operation (`disk`, `plan`, `under_test`), a crew
+//! of clients (`crew`, `deeds`) with an account of what they were promised (`account`, `story`), the
+//! questions asked after each restart (`check`), and the two ways to kill: at every named step
+//! (`sites`) and at random (`rounds`).
+//! Never: code in the product. The daemon under test is `semaprax` on another disk.
+//!
+//! The `SQLite` commit is no operation of the disk: deaths right before and after it are those at the
+//! operations around it, and those at random instants.
+
+pub mod account;
+pub mod chance;
+pub mod check;
+mod crew;
+mod deeds;
+pub mod disk;
+mod history;
+mod holder;
+mod keeps;
+mod lab;
+pub mod plan;
+mod readers;
+pub mod rounds;
+mod scenes;
+pub mod sites;
+pub mod story;
+pub mod tally;
+pub mod under_test;
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Something that must never be, or a harness that cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation(pub String);
+
+impl fmt::Display for Violation {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+/// The result of a check.
+pub type Outcome<T> = Result<T, Violation>;
+
+fn violation(what: impl Into<String>) -> Violation {
+    Violation(what.into())
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Adds where something was when it went wrong.
+trait During<T> {
+    fn during(self, what: impl FnOnce() -> String) -> Outcome<T>;
+}
+
+impl<T, E: fmt::Display> During<T> for Result<T, E> {
+    fn during(self, what: impl FnOnce() -> String) -> Outcome<T> {
+        self.map_err(|error| violation(format!("{}: {error}", what())))
+    }
+}
