@@ -293,13 +293,14 @@ fn publish_first(store: Store, staged: &Utf8Path, stored: &StoredRecord) -> Resu
         }
     })?;
     let disk = &world.disk;
-    // The names of the generation and of the large blobs, then that of the database itself.
-    disk.sync_directory(&layout.generations())?;
+    // SQLite synced it at the checkpoint; its name is about to say that all is there. Trees are not
+    // synced: one that is lost is made anew.
     disk.sync_file(staged)?;
+    // The name of the state directory in the workspace, before anyone can take it for a workspace:
+    // whoever opens it after a kill answers at once.
+    disk.sync_directory(layout.root())?;
     disk.rename(staged, &layout.database())?;
     disk.sync_directory(layout.state())?;
-    // And the name of the state directory in the workspace.
-    disk.sync_directory(layout.root())?;
     Ok(())
 }
 
