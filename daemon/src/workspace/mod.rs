@@ -20,12 +20,12 @@ mod upkeep;
 mod verifying;
 mod writer;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use semaprax_protocol::request::Request;
-use semaprax_protocol::{Code, Diagnostic, Refusal, Sha256, SubmissionId};
+use semaprax_protocol::{Code, Diagnostic, Refusal, Revision, Sha256, SubmissionId};
 
 pub use doctor::doctor;
 pub use init::initialize;
@@ -38,8 +38,10 @@ use crate::config::Config;
 use crate::pipeline::Ledger;
 use crate::pipeline::ledger::Tip;
 use crate::store::database::Database;
-use crate::store::recover::{self, recover};
-use crate::store::{Layout, Store, identity};
+use crate::store::history::StoredRecord;
+use crate::store::recover::{self, ensure_tree, is_of_this_boot, recover};
+use crate::store::tree::Tree;
+use crate::store::{Layout, Store, StoreResult, identity, trash};
 use crate::world::World;
 
 /// Who holds a workspace: written into LOCK for clients to find.
@@ -65,6 +67,38 @@ pub struct Job {
     pub uploads: Uploads,
     /// The process of the client.
     pub pid: Option<u32>,
+}
+
+/// Trees under a detached lease are read without anyone asking again: after a boot they are verified
+/// before the workspace answers. One that cannot be is taken away: better none than a wrong one.
+fn ensure_leased_trees(
+    store: &Store,
+    workspace: &Workspace,
+    tip: &StoredRecord,
+    tip_tree: &Tree,
+) -> StoreResult<()> {
+    let revisions: BTreeSet<Revision> = {
+        let leases = workspace.leases();
+        let held = leases.list(store.world.clock.since_boot());
+        held.iter().map(|(_, lease)| lease.revision).collect()
+    };
+    for revision in revisions {
+        let Some(stored) = store.database.record_by_revision(&revision)? else {
+            continue;
+        };
+        let source = (tip_tree, &tip.record.revision);
+        let ensured = stored
+            .tree()
+            .and_then(|tree| ensure_tree(store, &stored, &tree, Some(source)));
+        if let Err(error) = ensured {
+            tracing::warn!(%error, %revision, "a leased tree could not be made ready");
+            let generation = store.layout.generation(&revision);
+            if !is_of_this_boot(&store.world, &generation)? {
+                trash::discard(&store.world, &store.layout, generation.directory())?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Opens a workspace: takes LOCK (retrying for a second), recovers, makes ACTIVE durable.
@@ -93,6 +127,7 @@ pub fn open(
     let id = identity::workspace_id(&store.database)?;
     let workspace = Arc::new(Workspace::new(world, layout, id, config, lock.inode()));
     workspace.load_leases(&store)?;
+    ensure_leased_trees(&store, &workspace, &stored, &tree)?;
     let ledger = Ledger::new(store, Tip { stored, tree }, names, config.limits.clone());
     let writer = Writer::new(
         ledger,
