@@ -13,7 +13,7 @@ use semaprax_protocol::{Code, Diagnostic, Refusal, Revision, Seq};
 use serde::{Deserialize, Serialize};
 
 use super::active::{self, Active, SwitchError};
-use super::check::{Depth, check_made, check_tree};
+use super::check::{Depth, TreeFault, check_made, check_tree};
 use super::checkout::{LinkRule, LinkSource, Modes, materialize};
 use super::database::Database;
 use super::history::{Event, EventDetail, StoredRecord};
@@ -32,6 +32,9 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 const CONFIRMED: &str = "confirmed";
 /// What a tree without a readable boot id is marked with: never equal to a boot.
 const NO_BOOT: &str = "unknown";
+
+/// Mode of what lies beside a tree.
+const BESIDE_MODE: u32 = 0o444;
 
 /// What LOCK says of its holder, for clients to find it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -311,28 +314,51 @@ fn reverify(
     let faults = check_tree(store, tree, &generation.files(), Depth::Content)?;
     if !faults.is_empty() {
         tracing::warn!(revision = %stored.record.revision, faults = faults.len(), "a tree of another boot is mended");
-        repair_tree(store, &generation.files(), &faults)?;
     }
+    mend(store, generation, stored, &faults)
+}
+
+/// Mends these faults of a tree, and what lies beside it. BOOT goes first and comes back last: a tree
+/// that is left half-mended is of no boot, so that it is verified before anyone reads it.
+pub fn mend(
+    store: &Store,
+    generation: &GenerationLayout,
+    stored: &StoredRecord,
+    faults: &[TreeFault],
+) -> StoreResult<()> {
+    if store.world.disk.metadata(&generation.boot())?.is_some() {
+        store.world.disk.remove_file(&generation.boot())?;
+    }
+    repair_tree(store, &generation.files(), faults)?;
     finish_wrapper(store, generation, stored)
 }
 
-/// Writes manifest.json, LEASE and BOOT beside a finished tree; those that are there stay, but for
-/// BOOT, which is written last.
+/// Writes manifest.json, LEASE and BOOT beside a finished tree. A crash may have left the first two
+/// without their bytes or modes; a LEASE that is right stays the same file. BOOT is written last.
 pub fn finish_wrapper(
     store: &Store,
     generation: &GenerationLayout,
     stored: &StoredRecord,
 ) -> StoreResult<()> {
     let disk = &store.world.disk;
-    if disk.metadata(&generation.manifest())?.is_none() {
-        let manifest = super::generation::Manifest::of(stored.record.seq, &stored.tree()?);
-        disk.create(&generation.manifest(), &manifest.encode()?, 0o444)?;
-    }
-    if disk.metadata(&generation.lease())?.is_none() {
-        disk.create(&generation.lease(), b"", 0o444)?;
+    let manifest = super::generation::Manifest::of(stored.record.seq, &stored.tree()?).encode()?;
+    for (place, content) in [
+        (generation.manifest(), &manifest[..]),
+        (generation.lease(), b""),
+    ] {
+        if let Some(found) = disk.metadata(&place)? {
+            let is_right = found.kind == EntryType::File
+                && found.mode == BESIDE_MODE
+                && disk.read(&place)? == content;
+            if is_right {
+                continue;
+            }
+            super::trash::discard(&store.world, &store.layout, &place)?;
+        }
+        disk.create(&place, content, BESIDE_MODE)?;
     }
     if disk.metadata(&generation.boot())?.is_some() {
         disk.remove_file(&generation.boot())?;
     }
-    Ok(disk.create(&generation.boot(), &boot_content(&store.world), 0o444)?)
+    Ok(disk.create(&generation.boot(), &boot_content(&store.world), BESIDE_MODE)?)
 }

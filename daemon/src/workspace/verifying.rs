@@ -17,8 +17,9 @@ use crate::store::database::Database;
 use crate::store::generation::Manifest;
 use crate::store::history::{Event, EventDetail, StoredRecord};
 use crate::store::layout::GenerationLayout;
-use crate::store::recover::{self, ensure_tree, finish_wrapper, lock, read_tip, void_beyond};
-use crate::store::repair::repair_tree;
+use crate::store::recover::{
+    self, ensure_tree, is_of_this_boot, lock, mend, read_tip, void_beyond,
+};
 use crate::store::tree::{Branch, Entry, Tree};
 use crate::store::{Layout, Store, StoreError, StoreResult, trash};
 use crate::world::{EntryType, World};
@@ -29,6 +30,7 @@ impl Writer {
     pub(super) fn verify(&mut self, params: &Verify) -> Result<Verification, Refusal> {
         let tip = self.ledger.tip.stored.record.seq;
         let mut check = Check::new(&self.ledger.store, params);
+        check.is_open = true;
         check.everything(tip)?;
         let verification = check.finish();
         if verification.damage.iter().any(|damage| damage.repaired) {
@@ -61,7 +63,8 @@ pub fn verify_unopened(
     let mut found = Vec::new();
     let tip = match read_tip(&store.world, &store.layout, &store.database) {
         Ok(tip) => Some(tip),
-        Err(error) if params.repair => {
+        // An error of the disk is no damage: what cannot be read now may well be there.
+        Err(error @ StoreError::Damaged { .. }) if params.repair => {
             let (tip, left_out) = recover::restore_active(&mut store)?;
             let names: Vec<String> = left_out.iter().map(|seq| format!("@{seq}")).collect();
             let what = if names.is_empty() {
@@ -126,6 +129,8 @@ fn damage(
 struct Check<'check> {
     store: &'check Store,
     params: &'check Verify,
+    /// Whether a writer has recovered the workspace.
+    is_open: bool,
     counts: VerificationCounts,
     damage: Vec<Damage>,
     nodes: BTreeSet<StampedDigest>,
@@ -137,6 +142,7 @@ impl<'check> Check<'check> {
         Self {
             store,
             params,
+            is_open: false,
             counts: VerificationCounts::default(),
             damage: Vec::new(),
             nodes: BTreeSet::new(),
@@ -390,7 +396,15 @@ impl<'check> Check<'check> {
         } else {
             Depth::Shape
         };
-        let faults = match check_tree(store, &tree, &layout.files(), depth) {
+        let found = check_tree(store, &tree, &layout.files(), depth).and_then(|faults| {
+            if faults.is_empty() || !self.is_open || is_of_this_boot(&store.world, &layout)? {
+                return Ok(faults);
+            }
+            // A tree of another boot promises nothing yet: it is mended as before a lease.
+            ensure_tree(store, stored, &tree, None)?;
+            check_tree(store, &tree, &layout.files(), depth)
+        });
+        let faults = match found {
             Ok(faults) => faults,
             Err(StoreError::Damaged { what }) => {
                 self.damage
@@ -401,9 +415,7 @@ impl<'check> Check<'check> {
         };
         let mut repaired = false;
         if self.params.repair && !faults.is_empty() {
-            let outcome = repair_tree(store, &layout.files(), &faults);
-            let outcome = outcome.and_then(|()| finish_wrapper(store, &layout, stored));
-            repaired = match outcome {
+            repaired = match mend(store, &layout, stored, &faults) {
                 Ok(()) => check_tree(store, &tree, &layout.files(), depth)?.is_empty(),
                 Err(error) => {
                     self.damage.push(damage(
