@@ -1,6 +1,6 @@
 //! What the suites share: a world with a clock moved by hand, scenarios in a small text form, a
 //! reference model, the oracle that compares a workspace on disk with it, a world of real
-//! processes, and one whose daemons die at chosen moments.
+//! processes, and one whose daemons die at chosen moments; a disk that loses what was not synced.
 //!
 //! Owns: everything that more than one suite needs. Suites lie in `suites/<name>/`, one binary each.
 //! Never: a sleep, or a wait for anything but a condition.
@@ -9,5 +9,6 @@ pub mod fixture;
 pub mod model;
 pub mod oracle;
 pub mod process;
+pub mod sim;
 pub mod torture;
 pub mod world;
