@@ -285,7 +285,8 @@ impl Sim {
         };
         let mut parts: Vec<&str> = relative.split('/').collect();
         parts.remove(0);
-        let class = match *parts.as_slice() {
+
+        match *parts.as_slice() {
             [] if relative.is_empty() => "root".to_owned(),
             [] => "state".to_owned(),
             [one] => one.to_owned(),
@@ -295,8 +296,7 @@ impl Sim {
             [one, _] => format!("{one}/*"),
             [one, _, rest] => format!("{one}/*/{rest}"),
             [one, _, rest, ..] => format!("{one}/*/{rest}/**"),
-        };
-        class
+        }
     }
 }
 

@@ -28,7 +28,7 @@ impl Disk for Sim {
         let make = |content: &[u8], mode| -> WorldResult<()> {
             real().create(path, content, mode)?;
             self.model(path, |model, path, now| {
-                model.create(path, content, mode, now)
+                model.create(path, content, mode, now);
             });
             let now = self.times(|times| times.wall());
             real().set_mtime(path, now)
@@ -41,7 +41,7 @@ impl Disk for Sim {
             return Err(error);
         }
         self.torn(path, |model, path, now| {
-            model.create(path, half, mode & 0o700, now)
+            model.create(path, half, mode & 0o700, now);
         });
         make(content, mode)?;
         self.named(path);
@@ -139,7 +139,7 @@ impl Disk for Sim {
     fn create_directory(&self, path: &Utf8Path, mode: u32) -> WorldResult<()> {
         self.before("create_directory", path, Effect::Adds)?;
         self.torn(path, |model, path, _| {
-            model.create_directory(path, mode & 0o700)
+            model.create_directory(path, mode & 0o700);
         });
         real().create_directory(path, mode)?;
         self.model(path, |model, path, _| model.create_directory(path, mode));
@@ -238,11 +238,11 @@ impl FileLock for SimLock {
         self.sim.before("write", &self.path, Effect::Changes)?;
         let half = &content[..content.len() / 2];
         self.sim.torn(&self.path, |model, path, now| {
-            model.write(path, half, 0o600, now)
+            model.write(path, half, 0o600, now);
         });
         self.lock.write(content)?;
         self.sim.model(&self.path, |model, path, now| {
-            model.write(path, content, 0o600, now)
+            model.write(path, content, 0o600, now);
         });
         Ok(())
     }
