@@ -123,9 +123,8 @@ impl<'lab> Crew<'lab> {
                     self.done.fetch_add(1, Ordering::Relaxed);
                 }
                 Ok(false) if self.restarts => {}
-                Ok(false) => return,
                 Err(refusal) if self.survives("a writer reads", &refusal) => {}
-                Err(_) => return,
+                Ok(false) | Err(_) => return,
             }
         }
     }

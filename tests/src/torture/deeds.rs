@@ -66,7 +66,7 @@ impl Writer<'_> {
             Deed::Rename => self.rename(),
             Deed::Fight => self.fight(),
             Deed::Merge => self.merge(),
-            Deed::Enlarge => self.enlarge(),
+            Deed::Enlarge => Ok(self.enlarge()),
             Deed::RollBack => self.roll_back(),
             Deed::Repeat => self.repeat(),
         }
@@ -111,7 +111,7 @@ impl Writer<'_> {
             sha256: Some(sha256_of(b"the 0. of those that stay\r\n")),
             absent: None,
         });
-        self.publish(submission, Effect::Set(story::own(self.number), new))
+        Ok(self.publish(submission, Effect::Set(story::own(self.number), new)))
     }
 
     fn fight(&mut self) -> Result<Answered, Refusal> {
@@ -125,7 +125,7 @@ impl Writer<'_> {
             .map(|((path, content), (_, before))| put(path, content, Some(before)))
             .collect();
         let submission = self.submission(Some(base), OnStale::Reject, changes);
-        self.publish(submission, Effect::Set(SHARED.to_owned(), new))
+        Ok(self.publish(submission, Effect::Set(SHARED.to_owned(), new)))
     }
 
     fn merge(&mut self) -> Result<Answered, Refusal> {
@@ -146,10 +146,10 @@ impl Writer<'_> {
             .map(|((path, content), (_, before))| put(path, content, Some(before)))
             .collect();
         let submission = self.submission(Some(base), OnStale::Merge, changes);
-        self.publish(submission, Effect::Set(of, new))
+        Ok(self.publish(submission, Effect::Set(of, new)))
     }
 
-    fn enlarge(&mut self) -> Result<Answered, Refusal> {
+    fn enlarge(&mut self) -> Answered {
         let new = self.new_word();
         let change = Change::Put {
             path: "big.bin".to_owned(),
@@ -169,7 +169,7 @@ impl Writer<'_> {
         let seq = tip.saturating_sub(self.chance.below(5)).max(1);
         let id = self.chance.submission();
         let request = rollback(seq, id, self.author());
-        self.send(id, request, Effect::Rollback(seq))
+        Ok(self.send(id, &request, Effect::Rollback(seq)))
     }
 
     fn repeat(&mut self) -> Result<Answered, Refusal> {
@@ -195,22 +195,17 @@ impl Writer<'_> {
         Ok(locked(self.account).answered(id, &answer))
     }
 
-    fn publish(&mut self, submission: Submission, effect: Effect) -> Result<Answered, Refusal> {
+    fn publish(&mut self, submission: Submission, effect: Effect) -> Answered {
         let Some(id) = submission.id else {
-            return Ok(true);
+            return true;
         };
-        self.send(id, publish(submission), effect)
+        self.send(id, &publish(submission), effect)
     }
 
-    fn send(
-        &mut self,
-        id: SubmissionId,
-        request: Request,
-        effect: Effect,
-    ) -> Result<Answered, Refusal> {
+    fn send(&mut self, id: SubmissionId, request: &Request, effect: Effect) -> Answered {
         locked(self.account).send(id, request.clone(), effect);
-        let answer = lab::send(&mut self.client, &request);
-        Ok(locked(self.account).answered(id, &answer))
+        let answer = lab::send(&mut self.client, request);
+        locked(self.account).answered(id, &answer)
     }
 
     fn submission(
@@ -236,7 +231,7 @@ impl Writer<'_> {
     }
 
     fn new_word(&mut self) -> String {
-        format!("w{}x{:x}", self.number, self.chance.next())
+        format!("w{}x{:x}", self.number, self.chance.number())
     }
 
     fn tip(&mut self) -> Result<(u64, Revision), Refusal> {

@@ -9,19 +9,17 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::process::Pid;
-
 use super::account::Account;
 use super::chance::Chance;
 use super::check::{Check, look_from_disk};
 use super::crew::Crew;
 use super::history::History;
 use super::lab::{Lab, pause};
-use super::plan::{Plan, Side, Site};
+use super::plan::{Plan, Side, Step};
 use super::readers::Guard;
 use super::tally::Tally;
 use super::{During as _, Outcome, locked, violation};
-use crate::process::{PATIENCE, within};
+use crate::process::{PATIENCE, is_alive, within};
 
 /// Rounds in one workspace.
 const ROUNDS: u64 = 30;
@@ -113,7 +111,7 @@ impl Place {
             "[retention]\ncontent-publications = {KEPT}\ncontent-age = \"0s\"\n"
         ))?;
         let daemon = self.running()?;
-        self.lab.kill(daemon)
+        Lab::kill(daemon)
     }
 
     fn rounds(&mut self, chance: &mut Chance, end: End, tally: &mut Tally) -> Outcome<()> {
@@ -150,7 +148,7 @@ impl Place {
         let (outcome, guards) = crew.work(chance, |crew| {
             if let Some(plan) = &plan {
                 self.lab.order(plan)?;
-                let dies = || (!super::lab::is_alive(daemon)).then_some(());
+                let dies = || (!is_alive(daemon)).then_some(());
                 within(ORDER, dies);
             } else {
                 within(PATIENCE, || {
@@ -158,14 +156,14 @@ impl Place {
                 });
                 pause(instant, || false);
             }
-            self.lab.kill(daemon)
+            Lab::kill(daemon)
         });
         outcome?;
         self.lab.order_nothing();
         match self.lab.death() {
-            Some(site) => {
+            Some(step) => {
                 tally.kill("at an operation");
-                tally.site(site);
+                tally.step(step);
             }
             None => tally.kill("at an instant"),
         }
@@ -190,7 +188,7 @@ impl Place {
                 }
                 pause(instant, || false);
                 let daemon = self.running()?;
-                self.lab.kill(daemon)?;
+                Lab::kill(daemon)?;
                 tally.kill("under a crew that goes on");
             }
             Ok(())
@@ -207,9 +205,9 @@ impl Place {
             let answer = self.lab.client();
             self.lab.order_nothing();
             match (answer, self.lab.death()) {
-                (_, Some(site)) => {
+                (_, Some(step)) => {
                     tally.kill("while starting");
-                    tally.site(site);
+                    tally.step(step);
                 }
                 (Ok(_), None) => {}
                 (Err(refusal), None) => {
@@ -221,7 +219,7 @@ impl Place {
     }
 
     /// The daemon that answers.
-    pub(super) fn running(&self) -> Outcome<Pid> {
+    pub(super) fn running(&self) -> Outcome<u32> {
         within(PATIENCE, || self.lab.daemon()).ok_or_else(|| violation("no daemon answers"))
     }
 
@@ -277,13 +275,13 @@ fn random_plan(chance: &mut Chance) -> Plan {
         return Plan::any(side, 1 + chance.below(500));
     }
     let (kind, class) = chance.pick(&named).copied().unwrap_or(("*", "*"));
-    let site = Site {
+    let step = Step {
         kind: kind.to_owned(),
         class: class.to_owned(),
     };
     Plan {
         side,
-        site,
+        step,
         nth: 1 + chance.below(5),
     }
 }

@@ -13,6 +13,7 @@ use semaprax_protocol::{Code, Refusal};
 use super::account::is_unknown;
 use super::chance::Chance;
 use super::deeds::{Deed, Writer};
+use super::lab::Lab;
 use super::plan::Plan;
 use super::readers::active;
 use super::rounds::Place;
@@ -114,7 +115,7 @@ impl Scene {
             Self::Recover => place.lab.client().map(drop),
             Self::Lease => modest(place)?
                 .call(LeaseAcquire {
-                    revision: Some("@1".to_owned()),
+                    revision: Some("@-1".to_owned()),
                     ttl_ms: Some(3_600_000),
                     owner: "scene".to_owned(),
                 })
@@ -203,7 +204,7 @@ fn die(place: &mut Place, chance: &mut Chance, plan: &str, tally: &mut Tally) ->
     let plan: Plan = plan.parse().map_err(violation)?;
     place.lab.order(&plan)?;
     writer(place, chance, Deed::Enlarge)?;
-    place.lab.await_death(daemon)?;
+    Lab::await_death(daemon)?;
     place
         .lab
         .death()
