@@ -42,6 +42,8 @@ pub(super) enum Deed {
     Enlarge,
     /// Publishes something old again.
     RollBack,
+    /// Publishes what was before ACTIVE again.
+    StepBack,
     /// Sends again what it sent before.
     Repeat,
 }
@@ -67,7 +69,11 @@ impl Writer<'_> {
             Deed::Fight => self.fight(),
             Deed::Merge => self.merge(),
             Deed::Enlarge => Ok(self.enlarge()),
-            Deed::RollBack => self.roll_back(),
+            Deed::RollBack => {
+                let back = self.chance.below(5);
+                self.roll_back(back)
+            }
+            Deed::StepBack => self.roll_back(1),
             Deed::Repeat => self.repeat(),
         }
     }
@@ -164,9 +170,9 @@ impl Writer<'_> {
         self.publish(submission, Effect::Set(BIG.to_owned(), new))
     }
 
-    fn roll_back(&mut self) -> Result<Answered, Refusal> {
+    fn roll_back(&mut self, back: u64) -> Result<Answered, Refusal> {
         let (tip, _) = self.tip()?;
-        let seq = tip.saturating_sub(self.chance.below(5)).max(1);
+        let seq = tip.saturating_sub(back).max(1);
         let id = self.chance.submission();
         let request = rollback(seq, id, self.author());
         Ok(self.send(id, &request, Effect::Rollback(seq)))

@@ -83,12 +83,13 @@ pub(super) fn end_of(log: &str) -> &str {
 }
 
 /// A workspace with its account.
+#[derive(Debug)]
 pub(super) struct Place {
     pub(super) lab: Lab,
     pub(super) account: Mutex<Account>,
     pub(super) history: History,
     /// Whether old content is let go of.
-    forgets: bool,
+    pub(super) forgets: bool,
 }
 
 impl Place {
@@ -144,7 +145,7 @@ impl Place {
         let daemon = self.running()?;
         let plan = chance.percent(60).then(|| random_plan(chance));
         let instant = Duration::from_micros(chance.below(INSTANT * 1000));
-        let crew = Crew::new(&self.lab, &self.account, false);
+        let crew = Crew::new(self, false);
         let (outcome, guards) = crew.work(chance, |crew| {
             if let Some(plan) = &plan {
                 self.lab.order(plan)?;
@@ -172,7 +173,7 @@ impl Place {
 
     /// The crew starts the next daemon itself, all at once, and goes on.
     fn several_deaths(&self, chance: &mut Chance, tally: &mut Tally) -> Outcome<Vec<Guard>> {
-        let crew = Crew::new(&self.lab, &self.account, true);
+        let crew = Crew::new(self, true);
         let instants: Vec<_> = (0..KILLS)
             .map(|_| Duration::from_micros(chance.below(INSTANT * 1000)))
             .collect();

@@ -85,6 +85,12 @@ impl Scene {
             Self::Rollback | Self::Stop => writer(place, chance, Deed::Rename),
             Self::Collect => {
                 die(place, chance, "before:create:staging/U/BOOT:1", tally)?;
+                drop(
+                    place
+                        .lab
+                        .client()
+                        .during(|| "restarting after a kill".to_owned())?,
+                );
                 writer(place, chance, Deed::Rename)?;
                 writer(place, chance, Deed::Fight)
             }
@@ -110,7 +116,7 @@ impl Scene {
         let answer = match self {
             Self::Publish => return writer(place, chance, Deed::Rename),
             Self::Large => return writer(place, chance, Deed::Enlarge),
-            Self::Rollback => return writer(place, chance, Deed::RollBack),
+            Self::Rollback => return writer(place, chance, Deed::StepBack),
             Self::Collect => modest(place).map(|mut client| collect(&mut client))?,
             Self::Recover => place.lab.client().map(drop),
             Self::Lease => modest(place)?
@@ -213,12 +219,6 @@ fn die(place: &mut Place, chance: &mut Chance, plan: &str, tally: &mut Tally) ->
     // What was not answered is not repeated: it must not be there.
     let unknown = locked(&place.account).unknown();
     locked(&place.account).abandoned.extend(unknown);
-    drop(
-        place
-            .lab
-            .client()
-            .during(|| "restarting after a kill".to_owned())?,
-    );
     Ok(())
 }
 

@@ -145,11 +145,6 @@ fn begin(scene: Scene, place: &mut Place, chance: &mut Chance, tally: &mut Tally
         drop(place.lab.client().during(|| "starting".to_owned())?);
         scene.prepare(place, chance, tally)?;
     }
-    if scene == Scene::Recover {
-        let daemon = place.running()?;
-        Lab::kill(daemon)?;
-        tally.kill("to prepare a scene");
-    }
     Ok(())
 }
 
@@ -175,7 +170,6 @@ fn death(
         tally.step(format!("{}: {plan}", scene.name()));
     } else {
         tally.missed += 1;
-        eprintln!("did not come: {}: {plan}", scene.name());
     }
     scene.mend(place)?;
     place.check(&[], tally)
