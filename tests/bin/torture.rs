@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use semaprax_tests::torture::rounds::{self, End};
-use semaprax_tests::torture::sites::{self, Depth};
+use semaprax_tests::torture::steps::{self, Depth};
 use semaprax_tests::torture::tally::Tally;
 use semaprax_tests::torture::{Outcome, under_test};
 
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     let start = Instant::now();
     let outcome = torture(&arguments, seed, start, &mut tally);
     if arguments.steps {
-        for (step, times) in &tally.sites {
+        for (step, times) in &tally.steps {
             println!("{times:6} {step}");
         }
     }
@@ -82,7 +82,7 @@ fn torture(arguments: &Arguments, seed: u64, start: Instant, tally: &mut Tally) 
             .map(|minutes| start + Duration::from_secs(60 * minutes)),
     };
     if arguments.workspace.is_none() {
-        sites::run(&program, seed, Depth::First(6), tally)?;
+        steps::run(&program, seed, Depth::First(6), tally)?;
         println!("every named step: {tally}");
     }
     rounds::run(&program, seed, arguments.workspace.unwrap_or(0), end, tally)

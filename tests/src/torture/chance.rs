@@ -18,12 +18,13 @@ impl Chance {
     }
 
     /// An independent one, for `part` of what this one is for.
+    #[must_use]
     pub fn part(&mut self, part: u64) -> Self {
-        Self::new(self.next() ^ part.wrapping_mul(0xA076_1D64_78BD_642F))
+        Self::new(self.number() ^ part.wrapping_mul(0xA076_1D64_78BD_642F))
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -33,7 +34,7 @@ impl Chance {
 
     /// A number from 0 up to, without, `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound.max(1)
+        self.number() % bound.max(1)
     }
 
     /// One of them; `None` of none.
@@ -49,7 +50,7 @@ impl Chance {
 
     /// A new name for a submission.
     pub fn submission(&mut self) -> SubmissionId {
-        let (high, low) = (self.next(), self.next());
+        let (high, low) = (self.number(), self.number());
         let bits = (u128::from(high) << 64) | u128::from(low);
         SubmissionId::from_uuid(uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid())
     }

@@ -17,6 +17,7 @@ use super::chance::Chance;
 use super::deeds::Writer;
 use super::lab::{Lab, pause};
 use super::readers::Guard;
+use super::rounds::Place;
 use super::story::WRITERS;
 use super::{holder, locked, readers};
 
@@ -30,14 +31,23 @@ pub(super) struct Crew<'lab> {
     pub(super) account: &'lab Mutex<Account>,
     /// Whether clients start the next daemon themselves.
     pub(super) restarts: bool,
+    /// Whether content may be collected between two requests.
+    pub(super) forgets: bool,
     pub(super) stop: AtomicBool,
     /// Deeds done, so that a round can wait for work.
     pub(super) done: AtomicU64,
 }
 
 impl<'lab> Crew<'lab> {
-    pub(super) fn new(lab: &'lab Lab, account: &'lab Mutex<Account>, restarts: bool) -> Self {
+    pub(super) fn new(place: &'lab Place, restarts: bool) -> Self {
+        let Place {
+            lab,
+            account,
+            forgets,
+            ..
+        } = place;
         Self {
+            forgets: *forgets,
             lab,
             account,
             restarts,
@@ -102,7 +112,8 @@ impl<'lab> Crew<'lab> {
 
     /// A refusal that nobody can explain is a violation.
     fn complain(&self, what: &str, refusal: &Refusal) {
-        let explained = is_unknown(refusal.code());
+        let collected = self.forgets && refusal.code() == Code::ContentCollected;
+        let explained = collected || is_unknown(refusal.code());
         if !explained {
             locked(self.account).violate(format!("{what}: {}: {refusal}", refusal.code()));
         }
@@ -123,9 +134,8 @@ impl<'lab> Crew<'lab> {
                     self.done.fetch_add(1, Ordering::Relaxed);
                 }
                 Ok(false) if self.restarts => {}
-                Ok(false) => return,
                 Err(refusal) if self.survives("a writer reads", &refusal) => {}
-                Err(_) => return,
+                Ok(false) | Err(_) => return,
             }
         }
     }

@@ -42,6 +42,8 @@ pub(super) enum Deed {
     Enlarge,
     /// Publishes something old again.
     RollBack,
+    /// Publishes what was before ACTIVE again.
+    StepBack,
     /// Sends again what it sent before.
     Repeat,
 }
@@ -66,8 +68,12 @@ impl Writer<'_> {
             Deed::Rename => self.rename(),
             Deed::Fight => self.fight(),
             Deed::Merge => self.merge(),
-            Deed::Enlarge => self.enlarge(),
-            Deed::RollBack => self.roll_back(),
+            Deed::Enlarge => Ok(self.enlarge()),
+            Deed::RollBack => {
+                let back = self.chance.below(5);
+                self.roll_back(back)
+            }
+            Deed::StepBack => self.roll_back(1),
             Deed::Repeat => self.repeat(),
         }
     }
@@ -111,7 +117,7 @@ impl Writer<'_> {
             sha256: Some(sha256_of(b"the 0. of those that stay\r\n")),
             absent: None,
         });
-        self.publish(submission, Effect::Set(story::own(self.number), new))
+        Ok(self.publish(submission, Effect::Set(story::own(self.number), new)))
     }
 
     fn fight(&mut self) -> Result<Answered, Refusal> {
@@ -125,7 +131,7 @@ impl Writer<'_> {
             .map(|((path, content), (_, before))| put(path, content, Some(before)))
             .collect();
         let submission = self.submission(Some(base), OnStale::Reject, changes);
-        self.publish(submission, Effect::Set(SHARED.to_owned(), new))
+        Ok(self.publish(submission, Effect::Set(SHARED.to_owned(), new)))
     }
 
     fn merge(&mut self) -> Result<Answered, Refusal> {
@@ -146,10 +152,10 @@ impl Writer<'_> {
             .map(|((path, content), (_, before))| put(path, content, Some(before)))
             .collect();
         let submission = self.submission(Some(base), OnStale::Merge, changes);
-        self.publish(submission, Effect::Set(of, new))
+        Ok(self.publish(submission, Effect::Set(of, new)))
     }
 
-    fn enlarge(&mut self) -> Result<Answered, Refusal> {
+    fn enlarge(&mut self) -> Answered {
         let new = self.new_word();
         let change = Change::Put {
             path: "big.bin".to_owned(),
@@ -164,12 +170,12 @@ impl Writer<'_> {
         self.publish(submission, Effect::Set(BIG.to_owned(), new))
     }
 
-    fn roll_back(&mut self) -> Result<Answered, Refusal> {
+    fn roll_back(&mut self, back: u64) -> Result<Answered, Refusal> {
         let (tip, _) = self.tip()?;
-        let seq = tip.saturating_sub(self.chance.below(5)).max(1);
+        let seq = tip.saturating_sub(back).max(1);
         let id = self.chance.submission();
         let request = rollback(seq, id, self.author());
-        self.send(id, request, Effect::Rollback(seq))
+        Ok(self.send(id, &request, Effect::Rollback(seq)))
     }
 
     fn repeat(&mut self) -> Result<Answered, Refusal> {
@@ -195,22 +201,17 @@ impl Writer<'_> {
         Ok(locked(self.account).answered(id, &answer))
     }
 
-    fn publish(&mut self, submission: Submission, effect: Effect) -> Result<Answered, Refusal> {
+    fn publish(&mut self, submission: Submission, effect: Effect) -> Answered {
         let Some(id) = submission.id else {
-            return Ok(true);
+            return true;
         };
-        self.send(id, publish(submission), effect)
+        self.send(id, &publish(submission), effect)
     }
 
-    fn send(
-        &mut self,
-        id: SubmissionId,
-        request: Request,
-        effect: Effect,
-    ) -> Result<Answered, Refusal> {
+    fn send(&mut self, id: SubmissionId, request: &Request, effect: Effect) -> Answered {
         locked(self.account).send(id, request.clone(), effect);
-        let answer = lab::send(&mut self.client, &request);
-        Ok(locked(self.account).answered(id, &answer))
+        let answer = lab::send(&mut self.client, request);
+        locked(self.account).answered(id, &answer)
     }
 
     fn submission(
@@ -236,7 +237,7 @@ impl Writer<'_> {
     }
 
     fn new_word(&mut self) -> String {
-        format!("w{}x{:x}", self.number, self.chance.next())
+        format!("w{}x{:x}", self.number, self.chance.number())
     }
 
     fn tip(&mut self) -> Result<(u64, Revision), Refusal> {

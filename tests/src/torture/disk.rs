@@ -16,7 +16,7 @@ use semaprax_daemon::world::{
     Disk, EntryType, FileLock, Filesystem, Metadata, OpenedFile, RealWorld, WorldResult,
 };
 
-use super::plan::{Plan, Side, Site, class_of};
+use super::plan::{Plan, Side, Step, class_of};
 
 /// The word that asks for a trace and no death.
 pub const TRACE: &str = "trace";
@@ -119,18 +119,18 @@ impl Counter {
             drop(orders);
             return work();
         }
-        let site = Site {
+        let step = Step {
             kind: kind.to_owned(),
             class: class(),
         };
-        let side = self.note(&mut orders, &site);
+        let side = Self::note(&mut orders, &step);
         drop(orders);
         if side == Some(Side::Before) {
-            self.die(Side::Before, &site);
+            self.die(Side::Before, &step);
         }
         let outcome = work();
         if side == Some(Side::After) {
-            self.die(Side::After, &site);
+            self.die(Side::After, &step);
         }
         outcome
     }
@@ -162,15 +162,15 @@ impl Counter {
     }
 
     /// Notes an operation; answers on which side of it to die.
-    fn note(&self, orders: &mut MutexGuard<'_, Orders>, site: &Site) -> Option<Side> {
+    fn note(orders: &mut Orders, step: &Step) -> Option<Side> {
         match &mut orders.order {
             Order::Live => None,
             Order::Trace(file) => {
-                drop(writeln!(file, "{site}"));
+                drop(writeln!(file, "{step}"));
                 None
             }
             Order::Die(plan, seen) => {
-                if !plan.fits(site) {
+                if !plan.fits(step) {
                     return None;
                 }
                 *seen += 1;
@@ -179,12 +179,12 @@ impl Counter {
         }
     }
 
-    fn die(&self, side: Side, site: &Site) -> ! {
+    fn die(&self, side: Side, step: &Step) -> ! {
         // The plan has had its day: the next daemon is to live.
         drop(fs::remove_file(self.control.plan()));
         drop(fs::write(
             self.control.killed(),
-            format!("{} {site}\n", side.word()),
+            format!("{} {step}\n", side.word()),
         ));
         let _ = kill_process(getpid(), Signal::KILL);
         loop {

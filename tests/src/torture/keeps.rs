@@ -17,16 +17,16 @@ const TRASH: usize = 4;
 impl Check<'_> {
     /// Detached leases live, with their trees; connection leases are gone.
     pub(super) fn leases(&mut self, fresh: bool) -> Outcome<()> {
-        let list = self
+        let answer = self
             .client
             .call(LeaseListParams {})
             .during(|| "lease list".to_owned())?;
-        if fresh && let Some(entry) = list.leases.iter().find(|entry| entry.expires.is_none()) {
+        if fresh && let Some(entry) = answer.leases.iter().find(|entry| entry.expires.is_none()) {
             return Err(violation(format!(
                 "a connection lease outlived its daemon: {entry:?}"
             )));
         }
-        let live: BTreeSet<_> = list.leases.iter().map(|entry| entry.lease).collect();
+        let live: BTreeSet<_> = answer.leases.iter().map(|entry| entry.lease).collect();
         if let Some(lease) = self
             .account
             .released
@@ -46,7 +46,7 @@ impl Check<'_> {
             )));
         }
         self.account.leases.retain(|id, _| live.contains(id));
-        for entry in list.leases.iter().filter(|entry| entry.expires.is_some()) {
+        for entry in answer.leases.iter().filter(|entry| entry.expires.is_some()) {
             let lease = Lease {
                 seq: entry.seq.get(),
                 revision: entry.revision,

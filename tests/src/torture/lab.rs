@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 use semaprax_client::{Client, Options, Runtime, Start};
 use semaprax_protocol::Refusal;
 use semaprax_protocol::documents::Receipt;
@@ -21,7 +21,7 @@ use super::disk::{Control, TRACE};
 use super::plan::Plan;
 use super::story::{self, Files};
 use super::{Outcome, violation};
-use crate::process::{PATIENCE, within};
+use crate::process::{PATIENCE, is_alive, make_writable, pid_of, within};
 
 /// A daemon nobody needs any more leaves by itself, should the harness be killed.
 const IDLE: &str = "60s";
@@ -140,9 +140,9 @@ impl Lab {
     }
 
     /// The daemon's process, if one answers.
-    pub fn daemon(&self) -> Option<Pid> {
+    pub fn daemon(&self) -> Option<u32> {
         let client = Client::find(self.options(false, false)).ok()??;
-        process(client.daemon()?.pid)
+        Some(client.daemon()?.pid)
     }
 
     /// Tells the daemon that runs, or the next one, when to die.
@@ -183,14 +183,16 @@ impl Lab {
     }
 
     /// Kills the daemon from outside.
-    pub fn kill(&self, daemon: Pid) -> Outcome<()> {
+    pub fn kill(daemon: u32) -> Outcome<()> {
         // It may have died by an order just now.
-        let _ = kill_process(daemon, Signal::KILL);
-        self.await_death(daemon)
+        if let Some(process) = pid_of(daemon) {
+            let _ = kill_process(process, Signal::KILL);
+        }
+        Self::await_death(daemon)
     }
 
     /// Waits until a daemon that was killed is gone.
-    pub fn await_death(&self, daemon: Pid) -> Outcome<()> {
+    pub fn await_death(daemon: u32) -> Outcome<()> {
         within(PATIENCE, || (!is_alive(daemon)).then_some(()))
             .ok_or_else(|| violation("a killed daemon does not end"))
     }
@@ -215,7 +217,7 @@ fn base() -> PathBuf {
 impl Drop for Lab {
     fn drop(&mut self) {
         if let Some(daemon) = self.daemon() {
-            drop(self.kill(daemon));
+            drop(Self::kill(daemon));
         }
         if self.keep {
             eprintln!("kept for a look: {}", self.directory);
@@ -239,19 +241,6 @@ pub fn send(client: &mut Client, request: &Request) -> Result<Receipt, Refusal> 
         Response::Rollback(receipt) | Response::Publish(receipt) => Ok(receipt),
         other => panic!("a submission was answered with {other:?}"),
     }
-}
-
-/// Whether a process runs; one that waits to be reaped does not.
-pub fn is_alive(pid: Pid) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
-    stat.is_ok_and(|stat| {
-        stat.rsplit_once(") ")
-            .is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
-    })
-}
-
-fn process(pid: u32) -> Option<Pid> {
-    i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
 /// Reads a whole tree; `None` when it changes or goes away meanwhile.
@@ -308,17 +297,6 @@ fn write_tree(root: &Utf8Path, files: &Files) -> std::io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Gives the owner all rights to the directories below `path`, so that they can be removed.
-pub fn make_writable(path: &Path) {
-    if !fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
-        return;
-    }
-    drop(fs::set_permissions(path, fs::Permissions::from_mode(0o700)));
-    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        make_writable(&entry.path());
-    }
 }
 
 /// Waits for as long as it takes to be random, or until `over` tells.

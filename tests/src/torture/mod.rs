@@ -3,7 +3,7 @@
 //! Owns: a daemon under test that dies at a chosen disk operation (`disk`, `plan`, `under_test`), a crew
 //! of clients (`crew`, `deeds`) with an account of what they were promised (`account`, `story`), the
 //! questions asked after each restart (`check`), and the two ways to kill: at every named step
-//! (`sites`) and at random (`rounds`).
+//! (`steps`) and at random (`rounds`).
 //! Never: code in the product. The daemon under test is `semaprax` on another disk.
 //!
 //! The `SQLite` commit is no operation of the disk: deaths right before and after it are those at the
@@ -23,7 +23,7 @@ pub mod plan;
 mod readers;
 pub mod rounds;
 mod scenes;
-pub mod sites;
+pub mod steps;
 pub mod story;
 pub mod tally;
 pub mod under_test;

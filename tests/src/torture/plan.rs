@@ -30,14 +30,14 @@ impl Side {
 
 /// An operation of the disk: what it does, and to what kind of path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Site {
+pub struct Step {
     /// The operation, a word such as `rename`.
     pub kind: String,
     /// The path, such as `generations/R/BOOT`.
     pub class: String,
 }
 
-impl fmt::Display for Site {
+impl fmt::Display for Step {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} {}", self.kind, self.class)
     }
@@ -49,7 +49,7 @@ pub struct Plan {
     /// On which side of it.
     pub side: Side,
     /// Which operations.
-    pub site: Site,
+    pub step: Step,
     /// The how manyth, from 1.
     pub nth: u64,
 }
@@ -60,7 +60,7 @@ impl Plan {
         let all = || "*".to_owned();
         Self {
             side,
-            site: Site {
+            step: Step {
                 kind: all(),
                 class: all(),
             },
@@ -69,8 +69,8 @@ impl Plan {
     }
 
     /// Whether an operation counts.
-    pub fn fits(&self, site: &Site) -> bool {
-        fits(&self.site.kind, &site.kind) && fits(&self.site.class, &site.class)
+    pub fn fits(&self, step: &Step) -> bool {
+        fits(&self.step.kind, &step.kind) && fits(&self.step.class, &step.class)
     }
 }
 
@@ -82,7 +82,7 @@ fn fits(pattern: &str, text: &str) -> bool {
 
 impl fmt::Display for Plan {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Site { kind, class } = &self.site;
+        let Step { kind, class } = &self.step;
         write!(out, "{}:{kind}:{class}:{}", self.side.word(), self.nth)
     }
 }
@@ -104,11 +104,11 @@ impl FromStr for Plan {
             return Err(refuse());
         };
         let nth = nth.parse().ok().filter(|&nth| nth > 0).ok_or_else(refuse)?;
-        let site = Site {
+        let step = Step {
             kind: kind.to_owned(),
             class: class.to_owned(),
         };
-        Ok(Self { side, site, nth })
+        Ok(Self { side, step, nth })
     }
 }
 

@@ -9,19 +9,17 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::process::Pid;
-
 use super::account::Account;
 use super::chance::Chance;
 use super::check::{Check, look_from_disk};
 use super::crew::Crew;
 use super::history::History;
 use super::lab::{Lab, pause};
-use super::plan::{Plan, Side, Site};
+use super::plan::{Plan, Side, Step};
 use super::readers::Guard;
 use super::tally::Tally;
 use super::{During as _, Outcome, locked, violation};
-use crate::process::{PATIENCE, within};
+use crate::process::{PATIENCE, is_alive, within};
 
 /// Rounds in one workspace.
 const ROUNDS: u64 = 30;
@@ -85,12 +83,13 @@ pub(super) fn end_of(log: &str) -> &str {
 }
 
 /// A workspace with its account.
+#[derive(Debug)]
 pub(super) struct Place {
     pub(super) lab: Lab,
     pub(super) account: Mutex<Account>,
     pub(super) history: History,
     /// Whether old content is let go of.
-    forgets: bool,
+    pub(super) forgets: bool,
 }
 
 impl Place {
@@ -113,7 +112,7 @@ impl Place {
             "[retention]\ncontent-publications = {KEPT}\ncontent-age = \"0s\"\n"
         ))?;
         let daemon = self.running()?;
-        self.lab.kill(daemon)
+        Lab::kill(daemon)
     }
 
     fn rounds(&mut self, chance: &mut Chance, end: End, tally: &mut Tally) -> Outcome<()> {
@@ -146,11 +145,11 @@ impl Place {
         let daemon = self.running()?;
         let plan = chance.percent(60).then(|| random_plan(chance));
         let instant = Duration::from_micros(chance.below(INSTANT * 1000));
-        let crew = Crew::new(&self.lab, &self.account, false);
+        let crew = Crew::new(self, false);
         let (outcome, guards) = crew.work(chance, |crew| {
             if let Some(plan) = &plan {
                 self.lab.order(plan)?;
-                let dies = || (!super::lab::is_alive(daemon)).then_some(());
+                let dies = || (!is_alive(daemon)).then_some(());
                 within(ORDER, dies);
             } else {
                 within(PATIENCE, || {
@@ -158,14 +157,14 @@ impl Place {
                 });
                 pause(instant, || false);
             }
-            self.lab.kill(daemon)
+            Lab::kill(daemon)
         });
         outcome?;
         self.lab.order_nothing();
         match self.lab.death() {
-            Some(site) => {
+            Some(step) => {
                 tally.kill("at an operation");
-                tally.site(site);
+                tally.step(step);
             }
             None => tally.kill("at an instant"),
         }
@@ -174,7 +173,7 @@ impl Place {
 
     /// The crew starts the next daemon itself, all at once, and goes on.
     fn several_deaths(&self, chance: &mut Chance, tally: &mut Tally) -> Outcome<Vec<Guard>> {
-        let crew = Crew::new(&self.lab, &self.account, true);
+        let crew = Crew::new(self, true);
         let instants: Vec<_> = (0..KILLS)
             .map(|_| Duration::from_micros(chance.below(INSTANT * 1000)))
             .collect();
@@ -190,7 +189,7 @@ impl Place {
                 }
                 pause(instant, || false);
                 let daemon = self.running()?;
-                self.lab.kill(daemon)?;
+                Lab::kill(daemon)?;
                 tally.kill("under a crew that goes on");
             }
             Ok(())
@@ -207,9 +206,9 @@ impl Place {
             let answer = self.lab.client();
             self.lab.order_nothing();
             match (answer, self.lab.death()) {
-                (_, Some(site)) => {
+                (_, Some(step)) => {
                     tally.kill("while starting");
-                    tally.site(site);
+                    tally.step(step);
                 }
                 (Ok(_), None) => {}
                 (Err(refusal), None) => {
@@ -221,7 +220,7 @@ impl Place {
     }
 
     /// The daemon that answers.
-    pub(super) fn running(&self) -> Outcome<Pid> {
+    pub(super) fn running(&self) -> Outcome<u32> {
         within(PATIENCE, || self.lab.daemon()).ok_or_else(|| violation("no daemon answers"))
     }
 
@@ -277,13 +276,13 @@ fn random_plan(chance: &mut Chance) -> Plan {
         return Plan::any(side, 1 + chance.below(500));
     }
     let (kind, class) = chance.pick(&named).copied().unwrap_or(("*", "*"));
-    let site = Site {
+    let step = Step {
         kind: kind.to_owned(),
         class: class.to_owned(),
     };
     Plan {
         side,
-        site,
+        step,
         nth: 1 + chance.below(5),
     }
 }

@@ -13,6 +13,7 @@ use semaprax_protocol::{Code, Refusal};
 use super::account::is_unknown;
 use super::chance::Chance;
 use super::deeds::{Deed, Writer};
+use super::lab::Lab;
 use super::plan::Plan;
 use super::readers::active;
 use super::rounds::Place;
@@ -84,6 +85,12 @@ impl Scene {
             Self::Rollback | Self::Stop => writer(place, chance, Deed::Rename),
             Self::Collect => {
                 die(place, chance, "before:create:staging/U/BOOT:1", tally)?;
+                drop(
+                    place
+                        .lab
+                        .client()
+                        .during(|| "restarting after a kill".to_owned())?,
+                );
                 writer(place, chance, Deed::Rename)?;
                 writer(place, chance, Deed::Fight)
             }
@@ -109,12 +116,12 @@ impl Scene {
         let answer = match self {
             Self::Publish => return writer(place, chance, Deed::Rename),
             Self::Large => return writer(place, chance, Deed::Enlarge),
-            Self::Rollback => return writer(place, chance, Deed::RollBack),
+            Self::Rollback => return writer(place, chance, Deed::StepBack),
             Self::Collect => modest(place).map(|mut client| collect(&mut client))?,
             Self::Recover => place.lab.client().map(drop),
             Self::Lease => modest(place)?
                 .call(LeaseAcquire {
-                    revision: Some("@1".to_owned()),
+                    revision: Some("@-1".to_owned()),
                     ttl_ms: Some(3_600_000),
                     owner: "scene".to_owned(),
                 })
@@ -203,7 +210,7 @@ fn die(place: &mut Place, chance: &mut Chance, plan: &str, tally: &mut Tally) ->
     let plan: Plan = plan.parse().map_err(violation)?;
     place.lab.order(&plan)?;
     writer(place, chance, Deed::Enlarge)?;
-    place.lab.await_death(daemon)?;
+    Lab::await_death(daemon)?;
     place
         .lab
         .death()
@@ -212,12 +219,6 @@ fn die(place: &mut Place, chance: &mut Chance, plan: &str, tally: &mut Tally) ->
     // What was not answered is not repeated: it must not be there.
     let unknown = locked(&place.account).unknown();
     locked(&place.account).abandoned.extend(unknown);
-    drop(
-        place
-            .lab
-            .client()
-            .during(|| "restarting after a kill".to_owned())?,
-    );
     Ok(())
 }
 

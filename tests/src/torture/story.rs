@@ -151,7 +151,7 @@ pub fn large(word: &str) -> Vec<u8> {
     let mut chance = super::chance::Chance::new(seed);
     let mut content = format!("{word}\n").into_bytes();
     while content.len() < LARGE {
-        content.extend(chance.next().to_le_bytes());
+        content.extend(chance.number().to_le_bytes());
     }
     content
 }

@@ -11,7 +11,7 @@ pub struct Tally {
     /// Daemons killed, by how.
     pub kills: BTreeMap<String, u64>,
     /// Steps at which a daemon died, by scene and step.
-    pub sites: BTreeMap<String, u64>,
+    pub steps: BTreeMap<String, u64>,
     /// Steps that did not come when they were waited for.
     pub missed: u64,
     /// Checks made.
@@ -29,8 +29,8 @@ impl Tally {
     }
 
     /// A daemon died at a step.
-    pub fn site(&mut self, site: String) {
-        *self.sites.entry(site).or_default() += 1;
+    pub fn step(&mut self, step: String) {
+        *self.steps.entry(step).or_default() += 1;
     }
 
     /// All daemons killed.
@@ -69,7 +69,7 @@ impl fmt::Display for Tally {
             "{} kills {:?}, {} different steps ({} did not come), {} checks, {} workspaces",
             self.killed(),
             self.kills,
-            self.sites.len(),
+            self.steps.len(),
             self.missed,
             self.checks,
             self.workspaces

@@ -10,7 +10,8 @@ use std::time::Duration;
 use super::account::Account;
 use super::chance::Chance;
 use super::history::History;
-use super::plan::{Plan, Side, Site};
+use super::lab::Lab;
+use super::plan::{Plan, Side, Step};
 use super::rounds::{Place, end_of};
 use super::scenes::Scene;
 use super::tally::Tally;
@@ -88,27 +89,27 @@ fn steps(
     place.lab.order_trace()?;
     scene.act(place, chance)?;
     place.lab.order_nothing();
-    let mut count: BTreeMap<Site, u64> = BTreeMap::new();
+    let mut count: BTreeMap<Step, u64> = BTreeMap::new();
     let mut order = Vec::new();
     for line in place.lab.trace() {
         let Some((kind, class)) = line.split_once(' ') else {
             continue;
         };
-        let site = Site {
+        let step = Step {
             kind: kind.to_owned(),
             class: class.to_owned(),
         };
-        let seen = count.entry(site.clone()).or_default();
+        let seen = count.entry(step.clone()).or_default();
         *seen += 1;
         if *seen == 1 {
-            order.push(site);
+            order.push(step);
         }
     }
     scene.mend(place)?;
     place.check(&[], tally)?;
     let mut plans = Vec::new();
-    for site in order {
-        let last = count.get(&site).copied().unwrap_or(1);
+    for step in order {
+        let last = count.get(&step).copied().unwrap_or(1);
         let first = match depth {
             Depth::Ends => 1,
             Depth::First(first) => first,
@@ -116,12 +117,12 @@ fn steps(
         for nth in (1..=last).filter(|&nth| nth <= first || nth == last) {
             for side in [Side::Before, Side::After] {
                 // After a step that changes nothing is before the next one.
-                let is_same = side == Side::After && !changes_names(&site);
+                let is_same = side == Side::After && !changes_names(&step);
                 if depth == Depth::Ends && is_same {
                     continue;
                 }
-                let site = site.clone();
-                plans.push(Plan { side, site, nth });
+                let step = step.clone();
+                plans.push(Plan { side, step, nth });
             }
         }
     }
@@ -129,25 +130,20 @@ fn steps(
 }
 
 /// Whether a step is one of those around which most depends on the side.
-fn changes_names(site: &Site) -> bool {
+fn changes_names(step: &Step) -> bool {
     let kinds = ["rename", "sync-directory", "sync-file", "write"];
-    kinds.contains(&site.kind.as_str())
+    kinds.contains(&step.kind.as_str())
 }
 
 fn begin(scene: Scene, place: &mut Place, chance: &mut Chance, tally: &mut Tally) -> Outcome<()> {
     if scene == Scene::Init {
         // Another directory each time.
-        place.lab.fill(&format!("ws{:x}", chance.next()))?;
+        place.lab.fill(&format!("ws{:x}", chance.number()))?;
         place.account = std::sync::Mutex::new(Account::default());
         place.history = History::new();
     } else {
         drop(place.lab.client().during(|| "starting".to_owned())?);
         scene.prepare(place, chance, tally)?;
-    }
-    if scene == Scene::Recover {
-        let daemon = place.running()?;
-        place.lab.kill(daemon)?;
-        tally.kill("to prepare a scene");
     }
     Ok(())
 }
@@ -168,13 +164,12 @@ fn death(
     place.lab.order_nothing();
     if told.is_some() {
         if let Some(daemon) = daemon {
-            place.lab.await_death(daemon)?;
+            Lab::await_death(daemon)?;
         }
         tally.kill("at a named step");
-        tally.site(format!("{}: {plan}", scene.name()));
+        tally.step(format!("{}: {plan}", scene.name()));
     } else {
         tally.missed += 1;
-        eprintln!("did not come: {}: {plan}", scene.name());
     }
     scene.mend(place)?;
     place.check(&[], tally)
