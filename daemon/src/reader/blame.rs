@@ -4,6 +4,8 @@
 //! so only those are read. A whole-file rename is followed. A line that a rollback brought back
 //! belongs to the rollback.
 
+use std::rc::Rc;
+
 use semaprax_protocol::documents::{BlameLine, ChangeKind};
 use semaprax_protocol::request::BlameParams;
 use semaprax_protocol::{Code, Diagnostic, LogicalPath, Refusal, SchemaTag, Seq};
@@ -14,6 +16,10 @@ use crate::store::tree::{Found, Leaf};
 use crate::store::{StoreError, StoreResult};
 use crate::text::blame::Blame;
 use crate::text::is_text;
+
+/// Bytes of one answer, roughly, and of a line in it beside its author.
+const ANSWER_BYTES: usize = 2 << 20;
+const LINE_BYTES: usize = 160;
 
 /// A version of the file: where it is, and as of which publication.
 struct Version {
@@ -43,8 +49,9 @@ impl View<'_> {
             path: path.clone(),
             leaf,
         };
-        let (owner, truncated) = loop {
-            let owner = self.publication(version.leaf.stamp)?;
+        let (owner, is_cut) = loop {
+            // Shared: a file may have hundreds of thousands of lines.
+            let owner = Rc::new(self.publication(version.leaf.stamp)?);
             if blame.is_done() {
                 break (owner, false);
             }
@@ -61,22 +68,27 @@ impl View<'_> {
                 Err(error) => return Err(error.into()),
             }
         };
-        let lines = blame
-            .finish(owner)
-            .into_iter()
-            .zip(1..)
+        let mut bytes = 0;
+        let owners = blame.finish(owner);
+        let total = owners.len();
+        let fitting = owners.into_iter().zip(1..).take_while(|(owner, _)| {
+            bytes += LINE_BYTES + owner.record.author.len();
+            bytes <= ANSWER_BYTES
+        });
+        let lines: Vec<BlameLine> = fitting
             .map(|(owner, line)| BlameLine {
                 line,
                 seq: owner.record.seq,
                 revision: owner.record.revision,
-                author: owner.record.author,
-            });
+                author: owner.record.author.clone(),
+            })
+            .collect();
         Ok(semaprax_protocol::documents::Blame {
             schema: SchemaTag::new(),
             path,
             revision: stored.record.revision,
-            lines: lines.collect(),
-            truncated,
+            truncated: is_cut || lines.len() < total,
+            lines,
         })
     }
 

@@ -171,8 +171,8 @@ pub struct Blame {
     pub revision: Revision,
     /// Its lines.
     pub lines: Vec<BlameLine>,
-    /// Whether history older than the retention was needed: lines of the oldest kept publication may
-    /// be older than it.
+    /// Whether something is missing: lines after the last one, or history that the retention let go
+    /// (then lines of the oldest kept publication may be older than it).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
 }

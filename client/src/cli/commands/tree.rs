@@ -63,9 +63,12 @@ pub(super) fn blame(settings: &Settings, arguments: &BlameArguments) -> CommandR
         })?;
     }
     if blame.truncated {
-        settings
-            .output
-            .remark("older history was collected: lines of the oldest publication may be older");
+        let more = texts.next().is_some_and(|text| !text.is_empty());
+        settings.output.remark(if more {
+            "too long for one answer: only the first lines are shown"
+        } else {
+            "older history was collected: lines of the oldest publication may be older"
+        });
     }
     Ok(Exit::DONE)
 }
