@@ -58,6 +58,8 @@ struct Filling {
     old_ended: bool,
     new_ended: bool,
     last: Option<Side>,
+    /// Whether it has an unchanged line so far.
+    has_context: bool,
 }
 
 fn parse_one(reader: &mut Reader<'_>) -> Result<Hunk, ParseError> {
@@ -73,7 +75,9 @@ fn parse_one(reader: &mut Reader<'_>) -> Result<Hunk, ParseError> {
             new_count: new.1,
             old: Vec::new(),
             new: Vec::new(),
+            ends_file: false,
         },
+        has_context: false,
         old_left: old.1,
         new_left: new.1,
         old_ended: false,
@@ -121,6 +125,8 @@ impl Filling {
         if side != Side::Old {
             put(text, &mut self.hunk.new, &mut self.new_left, self.new_ended)?;
         }
+        self.has_context |= side == Side::Both;
+        self.hunk.ends_file = self.has_context && side != Side::Both;
         self.last = Some(side);
         Ok(())
     }

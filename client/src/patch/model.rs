@@ -96,6 +96,9 @@ pub struct Hunk {
     pub old: Vec<u8>,
     /// The new lines with their line ends: unchanged and added ones.
     pub new: Vec<u8>,
+    /// Whether it must end where the file ends: it has unchanged lines, and none after its last
+    /// change. A hunk without any unchanged line says nothing about that.
+    pub ends_file: bool,
 }
 
 /// The forward half of a git binary patch, inflated.

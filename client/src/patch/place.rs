@@ -43,7 +43,7 @@ fn place_as_stated<'a>(hunks: &'a [Hunk], file: &[&[u8]]) -> Option<Vec<Placed<'
         };
         let end = start.checked_add(old.len())?;
         let matches = file.get(start..end) == Some(old.as_slice());
-        if start < from || !matches || !keeps_lines_whole(hunk, end, file) {
+        if start < from || !matches || !fits(hunk, end, file) {
             return None;
         }
         from = end;
@@ -73,7 +73,7 @@ fn place_where_unique<'a>(
         for start in &mut starts {
             *start += from;
         }
-        starts.retain(|start| keeps_lines_whole(hunk, start + old.len(), file));
+        starts.retain(|start| fits(hunk, start + old.len(), file));
         match starts.as_slice() {
             [] => {
                 let patch_line = hunk.line;
@@ -107,6 +107,12 @@ fn place_where_unique<'a>(
         }
     }
     Ok(placed)
+}
+
+/// Whether the hunk may replace lines up to `end`: one that ends the file does so only at its end. So
+/// a patch that adds lines at the end is not added a second time.
+fn fits(hunk: &Hunk, end: usize, file: &[&[u8]]) -> bool {
+    (!hunk.ends_file || end == file.len()) && keeps_lines_whole(hunk, end, file)
 }
 
 /// Whether the hunk, replacing lines up to `end`, leaves a line without its end only at the end of

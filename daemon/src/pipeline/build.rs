@@ -97,7 +97,8 @@ fn assemble(ledger: &Ledger, proposal: Proposal) -> StoreResult<Candidate> {
         None
     } else {
         for blob in fresh.iter() {
-            prepared.push(prepare(&store.world, &store.layout, blob)?);
+            let is_known = store.database.blob_info(&blob.info().digest)?.is_some();
+            prepared.push(prepare(&store.world, &store.layout, blob, is_known)?);
         }
         Some(make_directory(ledger, &tree, &fresh)?)
     };

@@ -126,10 +126,16 @@ pub struct PreparedBlob {
 
 /// Does all of storing a blob that can be done outside the transaction. A large one becomes a synced
 /// file under its name; when the transaction never happens, the collector finds it unnamed.
-pub fn prepare(world: &World, layout: &Layout, blob: &Blob) -> StoreResult<PreparedBlob> {
+/// `is_known` says that the store names it already.
+pub fn prepare(
+    world: &World,
+    layout: &Layout,
+    blob: &Blob,
+    is_known: bool,
+) -> StoreResult<PreparedBlob> {
     let info = blob.info;
     if blob.content.len() > INLINE_BLOB_BYTES {
-        write_object(world, layout, blob)?;
+        write_object(world, layout, blob, is_known)?;
         return Ok(PreparedBlob {
             info,
             encoding: ENCODING_FILE,
@@ -154,31 +160,42 @@ pub fn prepare(world: &World, layout: &Layout, blob: &Blob) -> StoreResult<Prepa
     }
 }
 
-fn write_object(world: &World, layout: &Layout, blob: &Blob) -> StoreResult<()> {
+fn write_object(world: &World, layout: &Layout, blob: &Blob, is_known: bool) -> StoreResult<()> {
     let disk = &world.disk;
     let (objects, place) = (layout.objects(), layout.object(&blob.info.digest));
-    let shard = place.parent().unwrap_or(&objects);
-    // A name in `objects/` appears only after its content was synced; still, a file of another length
-    // under it is damage that must not be taken over.
-    let is_there = disk
-        .metadata(&place)?
-        .is_some_and(|found| found.len == blob.info.bytes);
-    if !is_there {
-        if disk.metadata(shard)?.is_none() {
-            // As open to others as the directory it lies in, which `init --shared` widens.
-            let mode = disk.metadata(&objects)?.map_or(0o700, |found| found.mode);
-            disk.create_directory(shard, mode)?;
-        }
-        let aside = layout
-            .staging()
-            .join(format!("object-{}", world.entropy.uuid()));
-        disk.create(&aside, &blob.content, 0o444)?;
-        disk.sync_file(&aside)?;
-        disk.rename(&aside, &place)?;
+    // Only a row of the store says that the names are durable. A file without one was left behind by a
+    // kill or by a failed sync, after which the next one may succeed and bring nothing: it is written
+    // again. A file of another length is damage that must not be taken over.
+    let is_there = || -> StoreResult<bool> {
+        let found = disk.metadata(&place)?;
+        Ok(found.is_some_and(|found| found.len == blob.info.bytes))
+    };
+    if is_known && is_there()? {
+        return Ok(());
     }
-    // Also for one that is there: a kill may have come between its rename and these syncs.
-    disk.sync_directory(shard)?;
-    Ok(disk.sync_directory(&objects)?)
+    let shard = place.parent().unwrap_or(&objects);
+    let is_new = disk.metadata(shard)?.is_none();
+    if is_new {
+        // As open to others as the directory it lies in, which `init --shared` widens.
+        let mode = disk.metadata(&objects)?.map_or(0o700, |found| found.mode);
+        disk.create_directory(shard, mode)?;
+    }
+    // Also for a shard that is there: a kill may have come before this.
+    if let Err(error) = disk.sync_directory(&objects) {
+        if is_new {
+            // So that the next one makes the name again, and syncs more than nothing.
+            drop(disk.remove_directory(shard));
+        }
+        return Err(error.into());
+    }
+    let aside = layout
+        .staging()
+        .join(format!("object-{}", world.entropy.uuid()));
+    disk.create(&aside, &blob.content, 0o444)?;
+    // Makes the content durable before the name can be.
+    disk.sync_file(&aside)?;
+    disk.rename(&aside, &place)?;
+    Ok(disk.sync_directory(shard)?)
 }
 
 impl Database {

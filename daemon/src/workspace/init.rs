@@ -193,7 +193,7 @@ fn import_directory(
         use rayon::prelude::*;
         let prepared: Result<Vec<_>, StoreError> = blobs
             .par_iter()
-            .map(|blob| prepare(&world, &layout, blob))
+            .map(|blob| prepare(&world, &layout, blob, false))
             .collect();
         let prepared = prepared?;
         database.transaction(|database| {

@@ -378,6 +378,25 @@ impl<'check> Check<'check> {
         Ok(())
     }
 
+    /// A tree of an earlier boot promises nothing yet: a power cut may have left anything of it. It is
+    /// mended as before a lease. Where nobody tells which boot this is, what is wrong with it is damage.
+    fn of_this_boot(
+        &self,
+        stored: &StoredRecord,
+        tree: &Tree,
+        layout: &GenerationLayout,
+    ) -> StoreResult<()> {
+        let world = &self.store.world;
+        if world.clock.boot_id().is_none() || is_of_this_boot(world, layout)? {
+            return Ok(());
+        }
+        match ensure_tree(self.store, stored, tree, None) {
+            // What it cannot be mended from is found and named below.
+            Err(StoreError::Damaged { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
     fn generation(&mut self, stored: &StoredRecord) -> Result<(), Refusal> {
         let store = self.store;
         self.counts.generations += 1;
@@ -390,21 +409,16 @@ impl<'check> Check<'check> {
         };
         self.counts.files += tree.root().files();
         let layout = store.layout.generation(&revision);
+        if self.is_open {
+            self.of_this_boot(stored, &tree, &layout)?;
+        }
         self.manifest(stored, &tree, &layout)?;
         let depth = if self.params.deep {
             Depth::Content
         } else {
             Depth::Shape
         };
-        let found = check_tree(store, &tree, &layout.files(), depth).and_then(|faults| {
-            if faults.is_empty() || !self.is_open || is_of_this_boot(&store.world, &layout)? {
-                return Ok(faults);
-            }
-            // A tree of another boot promises nothing yet: it is mended as before a lease.
-            ensure_tree(store, stored, &tree, None)?;
-            check_tree(store, &tree, &layout.files(), depth)
-        });
-        let faults = match found {
+        let faults = match check_tree(store, &tree, &layout.files(), depth) {
             Ok(faults) => faults,
             Err(StoreError::Damaged { what }) => {
                 self.damage

@@ -94,6 +94,16 @@ fn a_hunk_elsewhere_must_be_there_exactly_once() {
 }
 
 #[test]
+fn a_hunk_that_ends_the_file_is_not_added_twice() {
+    let hunks = "@@ -1 +1,2 @@\n a\n+b\n";
+    check(hunks, "a\n", "a\nb\n");
+    check_refused(hunks, "a\nb\n", &not_found(1, 1, 3));
+    // With a line after the change it may stand anywhere, and without any it says nothing.
+    check("@@ -1,2 +1,3 @@\n a\n+b\n c\n", "a\nc\nd\n", "a\nb\nc\nd\n");
+    check("@@ -1 +1 @@\n-a\n+x\n", "a\nb\n", "x\nb\n");
+}
+
+#[test]
 fn no_stated_line_is_believed_in_a_file_that_moved() {
     // The first hunk is right by chance only: the second one shows that lines came in above.
     let hunks = "@@ -1 +1 @@\n-a\n+A\n@@ -2 +2 @@\n-z\n+Z\n";
