@@ -201,14 +201,15 @@ impl Frozen {
                 Concrete::Directory(mode) => model.create_directory(path, *mode),
                 Concrete::Symlink(target, mtime) => model.symlink(path, target, *mtime),
                 Concrete::Database => model.adopt(path),
-                Concrete::File(ino, state) => match inodes.get(ino) {
-                    Some(first) => model.link(first, path),
-                    None => {
+                Concrete::File(ino, state) => {
+                    if let Some(first) = inodes.get(ino) {
+                        model.link(first, path);
+                    } else {
                         model.create(path, &state.content, state.mode, state.mtime);
                         model.sync_file(path);
                         inodes.insert(*ino, path);
                     }
-                },
+                }
             }
         }
         for (path, concrete) in &self.entries {
@@ -233,14 +234,15 @@ impl Frozen {
                     disk.set_mtime(&place, *mtime).unwrap();
                 }
                 Concrete::Database => database.write(&place),
-                Concrete::File(ino, state) => match inodes.get(ino) {
-                    Some(first) => disk.link(&root.join(first), &place).unwrap(),
-                    None => {
+                Concrete::File(ino, state) => {
+                    if let Some(first) = inodes.get(ino) {
+                        disk.link(&root.join(first), &place).unwrap();
+                    } else {
                         disk.create(&place, &state.content, state.mode).unwrap();
                         disk.set_mtime(&place, state.mtime).unwrap();
                         inodes.insert(*ino, path);
                     }
-                },
+                }
             }
         }
         for (path, concrete) in self.entries.iter().rev() {

@@ -59,6 +59,7 @@ impl Image {
 
 impl Wreck {
     /// The same with a name missing, as if the disk had lost it.
+    #[must_use]
     pub fn without(mut self, path: &str) -> Self {
         self.frozen.entries.remove(path);
         self.image.model.remove(path);

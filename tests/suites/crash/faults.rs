@@ -79,9 +79,11 @@ fn before<'golden>(
     Ok((player, &golden.script.steps[index]))
 }
 
-/// Every fault in every step of a script.
-pub fn in_steps(golden: &Golden) -> Vec<Case<'_>> {
+/// Every fault in every step of a script. Unless it is to be `thorough`, a fault of a kind of operation
+/// is tried in the first two steps of a kind that have it.
+pub fn in_steps(golden: &Golden, thorough: bool) -> Vec<Case<'_>> {
     let mut cases = Vec::new();
+    let mut tried: BTreeMap<(&str, String), BTreeSet<usize>> = BTreeMap::new();
     for (index, step) in golden.script.steps.iter().enumerate() {
         if matches!(step, Step::Damage(_)) || index == 0 && !golden.script.tries_init {
             continue;
@@ -93,6 +95,12 @@ pub fn in_steps(golden: &Golden) -> Vec<Case<'_>> {
             player.sim.take_trace()
         });
         for (number, operation, fault) in picked(&trace) {
+            let kind = (step.phase(), format!("{operation} {fault:?}"));
+            let steps = tried.entry(kind).or_default();
+            steps.insert(index);
+            if steps.len() > 2 && !thorough {
+                continue;
+            }
             let name = format!(
                 "{}/step {index} {}/{number}/{fault:?} ({operation})",
                 golden.script.name,

@@ -102,8 +102,9 @@ fn apply(content: &mut Content, change: &Change) {
             ..
         } => {
             let kind = match (mode, content.get(path)) {
-                (Some(FileMode::Executable), _) => EntryKind::Executable,
-                (None, Some((EntryKind::Executable, _))) => EntryKind::Executable,
+                (Some(FileMode::Executable), _) | (None, Some((EntryKind::Executable, _))) => {
+                    EntryKind::Executable
+                }
                 _ => EntryKind::File,
             };
             content.insert(path.clone(), (kind, text.clone().into_bytes()));

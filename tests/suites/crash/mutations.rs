@@ -56,7 +56,7 @@ pub fn not_missed(script: &Script) -> Vec<String> {
         let Missed(cut) = why else { continue };
         let mutation = Some(Mutation((*sync).to_owned()));
         let golden = in_order(|| golden(script, mutation.clone()));
-        let mut cases = crashes(&golden, 1, mutation);
+        let mut cases = crashes(&golden, 1, mutation.as_ref());
         cases.retain(|case| case.name.contains(cut));
         // The later a crash, the more there is to lose.
         cases.reverse();

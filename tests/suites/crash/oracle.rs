@@ -3,7 +3,6 @@
 //! Owns: `judge`: opens what a crash left and goes through every promise. It reads the trees itself.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use camino::Utf8Path;
 use semaprax_daemon::store::database::{Database, ReadMode};
@@ -12,11 +11,12 @@ use semaprax_protocol::documents::{LeaseEntry, LogEntry, VerificationStatus};
 use semaprax_protocol::request::{
     Collect, Journal, LeaseListParams, Log, Request, Response, Verify,
 };
-use semaprax_protocol::submission::{EntryKind, OnStale};
-use semaprax_protocol::{BlobDigest, Code, Revision};
+use semaprax_protocol::submission::OnStale;
+use semaprax_protocol::{BlobDigest, Code};
 
-use crate::known::{Content, Fate, Publication, publish, put, put_large};
+use crate::known::{Fate, publish, put, put_large};
 use crate::script::Player;
+use crate::trees;
 
 /// A broken promise, in words.
 pub type Verdict<T = ()> = Result<T, String>;
@@ -139,77 +139,12 @@ pub fn check_tip(player: &mut Player) -> Verdict {
         active.contains(&format!("\"revision\":\"{revision}\"")),
         "ACTIVE says {active}, not {revision}"
     );
-    check_generation(&root, tip).map_err(|fault| format!("ACTIVE: {fault}"))?;
+    trees::check(&root, tip).map_err(|fault| format!("ACTIVE: {fault}"))?;
     let boot = root.join(format!("generations/{revision}/BOOT"));
     let boot = std::fs::read_to_string(boot).unwrap_or_default();
     let now = semaprax_daemon::world::Clock::boot_id(&player.sim);
     let now = now.as_deref().unwrap_or("unknown");
     ensure!(boot == now, "BOOT says {boot:?}");
-    Ok(())
-}
-
-fn check_generation(root: &Utf8Path, publication: &Publication) -> Verdict {
-    let revision = publication.revision.unwrap();
-    let generation = root.join(format!("generations/{revision}"));
-    let mut content = Content::new();
-    walk(&generation.join("files"), "", &mut content)?;
-    for (path, expect) in &publication.content {
-        match content.get(path) {
-            None => return Err(format!("`{path}` is missing on disk")),
-            Some(found) if found != expect => return Err(format!("`{path}` is wrong on disk")),
-            Some(_) => {}
-        }
-    }
-    let extra = content
-        .keys()
-        .find(|path| !publication.content.contains_key(*path));
-    ensure!(extra.is_none(), "`{extra:?}` is too much on disk");
-    let manifest = std::fs::read(generation.join("manifest.json")).map_err(|e| e.to_string())?;
-    ensure!(
-        Revision::from_bytes(blake3::derive_key("semaprax 1 revision", &manifest)) == revision,
-        "manifest.json is not that of the revision: {:?}",
-        String::from_utf8_lossy(&manifest)
-    );
-    for name in ["manifest.json", "LEASE", "BOOT"] {
-        let found = std::fs::symlink_metadata(generation.join(name))
-            .map_err(|error| format!("{name}: {error}"))?;
-        let mode = found.mode() & 0o7777;
-        ensure!(mode == 0o444, "{name} has mode {mode:o}");
-    }
-    Ok(())
-}
-
-fn walk(directory: &Utf8Path, prefix: &str, content: &mut Content) -> Verdict {
-    let error = |error: std::io::Error| format!("`{directory}`: {error}");
-    let mode = std::fs::symlink_metadata(directory)
-        .map_err(error)?
-        .permissions()
-        .mode();
-    ensure!(
-        mode & 0o7777 == 0o555,
-        "`{directory}` has mode {:o}",
-        mode & 0o7777
-    );
-    for entry in directory.read_dir_utf8().map_err(error)? {
-        let entry = entry.map_err(error)?;
-        let place = entry.path();
-        let path = format!("{prefix}{}", entry.file_name());
-        let found = std::fs::symlink_metadata(place).map_err(error)?;
-        if found.is_dir() {
-            walk(place, &format!("{path}/"), content)?;
-        } else if found.is_symlink() {
-            let target = place.read_link_utf8().map_err(error)?;
-            let entry = (EntryKind::Symlink, target.as_str().as_bytes().to_vec());
-            content.insert(path, entry);
-        } else {
-            let kind = match found.permissions().mode() & 0o7777 {
-                0o444 => EntryKind::File,
-                0o555 => EntryKind::Executable,
-                mode => return Err(format!("`{path}` has mode {mode:o}")),
-            };
-            content.insert(path, (kind, std::fs::read(place).map_err(error)?));
-        }
-    }
     Ok(())
 }
 
@@ -227,7 +162,7 @@ pub fn check_leases(player: &mut Player) -> Verdict {
         }
         let index = usize::try_from(entry.seq.get()).unwrap() - 1;
         let publication = &known.history[index];
-        check_generation(&root, publication)
+        trees::check(&root, publication)
             .map_err(|fault| format!("@{}, leased by `{}`: {fault}", entry.seq, entry.owner))?;
     }
     for owner in known.leases.keys() {
@@ -244,6 +179,10 @@ pub fn check_leases(player: &mut Player) -> Verdict {
 }
 
 pub fn check_verify(player: &mut Player) -> Verdict {
+    if semaprax_daemon::world::Clock::boot_id(&player.sim).is_none() {
+        // Nobody can tell that a tree is of an earlier boot: what a power cut left of it is damage.
+        player.repair().map_err(failed("repair"))?;
+    }
     let request = Request::Verify(Verify {
         deep: true,
         repair: false,
@@ -321,10 +260,8 @@ fn check_journal(player: &Player) -> Verdict {
     };
     let mut standing: Vec<String> = Vec::new();
     for entry in &entries {
-        let record = entry.detail["record"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
+        let record = entry.detail["record"].as_str().unwrap_or_default();
+        let record = record.to_owned();
         match entry.kind.as_str() {
             "initialized" | "published" => standing.push(record),
             "publication-voided" => {
@@ -361,14 +298,6 @@ fn check_leftovers(player: &mut Player) -> Verdict {
     player.perform(request, None).map_err(failed("gc"))?;
     player.open.as_mut().unwrap().1.idle();
     let root = player.sim.root().join(".semaprax-workspace");
-    let names = |place: &Utf8Path| -> Verdict<Vec<String>> {
-        let entries = place
-            .read_dir_utf8()
-            .map_err(|error| format!("{place}: {error}"))?;
-        Ok(entries
-            .map(|entry| entry.unwrap().file_name().to_owned())
-            .collect())
-    };
     for place in ["staging", "trash"] {
         let found = names(&root.join(place))?;
         ensure!(found.is_empty(), "left in {place}: {found:?}");
@@ -382,6 +311,20 @@ fn check_leftovers(player: &mut Player) -> Verdict {
             "left in the state directory: {name}"
         );
     }
+    check_named(player, &root)
+}
+
+fn names(place: &Utf8Path) -> Verdict<Vec<String>> {
+    let entries = place
+        .read_dir_utf8()
+        .map_err(|error| format!("{place}: {error}"))?;
+    Ok(entries
+        .map(|entry| entry.unwrap().file_name().to_owned())
+        .collect())
+}
+
+/// `generations/` and `objects/` hold what the store names, and nothing else.
+fn check_named(player: &Player, root: &Utf8Path) -> Verdict {
     let revisions: BTreeSet<String> = log(player)?
         .iter()
         .map(|entry| entry.revision.to_string())

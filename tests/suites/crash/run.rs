@@ -113,6 +113,9 @@ pub fn golden(script: &Script, mutation: Option<Mutation>) -> Golden {
     }
 }
 
+/// Tries a case; answers how the restart went.
+pub type Attempt<'run> = Box<dyn Fn(&Scratch) -> Verdict<Vec<String>> + Send + Sync + 'run>;
+
 /// One thing to try: its name, and how.
 pub struct Case<'run> {
     /// Says everything that is needed to try it again.
@@ -120,7 +123,7 @@ pub struct Case<'run> {
     /// What a crash left, what was known then, and what may still be lost; for the cases of crashes.
     pub wreck: Option<(Wreck, &'run Known, Blackouts)>,
     /// Tries it.
-    pub run: Box<dyn Fn(&Scratch) -> Verdict<Vec<String>> + Send + Sync + 'run>,
+    pub run: Attempt<'run>,
 }
 
 /// A case that failed.
@@ -136,21 +139,25 @@ fn cuts(point: &Point, index: usize, seeds: u64) -> Vec<Cut> {
     if point.is_torn {
         return vec![Cut::Kill];
     }
-    let mut cuts = vec![Cut::Kill, Cut::Lost];
-    match index % 2 {
-        _ if seeds > 1 => cuts.extend([Cut::Names, Cut::Kept]),
-        0 => cuts.push(Cut::Names),
-        _ => cuts.push(Cut::Kept),
+    let ordered = |seed: u64| Cut::Ordered(seed << 32 | index as u64);
+    let random = |seed: u64| Cut::Random(seed << 32 | index as u64);
+    let mut cuts = vec![Cut::Kill, Cut::Lost, random(0)];
+    if seeds > 1 {
+        cuts.extend([Cut::Names, Cut::Kept, ordered(0)]);
+    } else {
+        // In turn: what one point leaves, the next one leaves, too, for the most part.
+        cuts.push([Cut::Names, Cut::Kept, ordered(0)][index % 3]);
     }
-    for seed in 0..seeds {
-        let seed = seed << 32 | index as u64;
-        cuts.extend([Cut::Ordered(seed), Cut::Random(seed)]);
-    }
+    cuts.extend((1..seeds).flat_map(|seed| [ordered(seed), random(seed)]));
     cuts
 }
 
 /// Every crash of a script: each point with each cut, those left out that leave what another left.
-pub fn crashes(golden: &Golden, seeds: u64, mutation: Option<Mutation>) -> Vec<Case<'_>> {
+pub fn crashes<'run>(
+    golden: &'run Golden,
+    seeds: u64,
+    mutation: Option<&Mutation>,
+) -> Vec<Case<'run>> {
     let mut seen = BTreeSet::new();
     let mut cases = Vec::new();
     for (index, point) in golden.points.iter().enumerate() {
@@ -164,7 +171,7 @@ pub fn crashes(golden: &Golden, seeds: u64, mutation: Option<Mutation>) -> Vec<C
                 continue;
             }
             let name = format!("{}/{index}/{cut:?} ({})", golden.script.name, point.what);
-            let mutation = mutation.clone();
+            let mutation = mutation.cloned();
             let known = &golden.notes[point.note];
             let blackouts = if cut == Cut::Kill {
                 Blackouts::AtStartAndEnd
@@ -273,7 +280,7 @@ pub fn seeds() -> u64 {
 
 /// How many troubles in recovery are tried for each script.
 pub fn recoveries() -> usize {
-    number("SEMAPRAX_CRASH_RECOVERIES", 120)
+    number("SEMAPRAX_CRASH_RECOVERIES", 60)
 }
 
 /// Tries the cases, on as many threads as there are processors; answers the failures. Only those that
