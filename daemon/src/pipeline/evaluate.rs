@@ -408,7 +408,7 @@ fn missing(path: &LogicalPath) -> Refusal {
 
 fn needs_recursive(path: &LogicalPath) -> Refusal {
     let message = format!("`{path}` is a directory, and `recursive` was not asked for");
-    let hint = "say `\"recursive\": true` where the whole directory is meant";
+    let hint = "say `\"recursive\": true` where the whole directory is meant; on the command line, a `/` at its end";
     Diagnostic::new(Code::InvalidSubmission, message)
         .at(path.as_str())
         .hint(hint)

@@ -24,7 +24,11 @@ const RECORDS_AT_ONCE: usize = 256;
 
 impl View<'_> {
     pub(super) fn log(&self, params: &Log) -> Result<LogPage, Refusal> {
-        let path = params.path.as_deref().map(path_of).transpose()?;
+        let path = params
+            .path
+            .as_deref()
+            .map(|path| path_of(path.trim_end_matches('/')))
+            .transpose()?;
         let limit = params.limit.map_or(LOG_ENTRIES, |limit| {
             usize::try_from(limit).unwrap_or(LOG_ENTRIES)
         });

@@ -68,6 +68,12 @@ pub(super) fn verify(settings: &Settings, arguments: &VerifyArguments) -> Comman
     drop(progress);
     let answer = answer?;
     settings.output.show(&answer)?;
+    let is_damaged = answer.status == VerificationStatus::Damaged;
+    if is_damaged && !arguments.repair && !settings.output.is_json() {
+        settings
+            .output
+            .remark("`semaprax verify --deep --repair` mends what the store can give back");
+    }
     Ok(match answer.status {
         VerificationStatus::Damaged => Exit::FINDINGS,
         VerificationStatus::Ok | VerificationStatus::Repaired => Exit::DONE,
