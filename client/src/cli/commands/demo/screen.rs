@@ -63,14 +63,14 @@ impl Screen {
     pub(super) fn counts(&mut self, tally: &Tally) {
         self.moving(|| {
             format!(
-                "{}, {} of whole trees, {} stale, {} rebased, {} merged, {} collected, {}",
+                "{}, {}, {} stale, {} rebased, {} merged, {} collected, {} mixed",
                 plural(tally.publications(), "publication"),
                 plural(tally.reads, "read"),
                 tally.stale,
                 tally.rebases,
                 tally.merges,
                 tally.collected,
-                plural(tally.mixes, "mix").replace("mixs", "mixes"),
+                tally.mixes,
             )
         });
     }
