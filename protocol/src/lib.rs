@@ -14,6 +14,7 @@ mod frame;
 mod ids;
 pub mod limits;
 mod path;
+mod text;
 mod time;
 
 pub mod diagnostic;

@@ -8,8 +8,8 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use unicode_normalization::is_nfc;
 
 use crate::limits::{PATH_BYTES, SEGMENT_BYTES};
@@ -291,28 +291,7 @@ impl AsRef<str> for LogicalPath {
     }
 }
 
-impl Serialize for LogicalPath {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for LogicalPath {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for LogicalPath {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "LogicalPath".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "minLength": 1, "maxLength": PATH_BYTES })
-    }
-}
+crate::text::text_form!(LogicalPath, { "type": "string", "minLength": 1, "maxLength": PATH_BYTES });
 
 #[cfg(test)]
 mod tests {
