@@ -69,7 +69,7 @@ pub fn import(
     let (names, taken, mut skipped) = judge(scan.found, importer.names);
     skipped.extend(scan.skipped);
     let empty = Tree::empty();
-    let mut draft = Draft::of(&empty, nodes)?;
+    let mut draft = Draft::of(&empty, nodes);
     let total = taken.len() as u64;
     let mut done = 0;
     for chunk in taken.chunks(FILES_AT_ONCE) {
@@ -109,7 +109,7 @@ pub fn import(
     (importer.progress)(done, Some(total));
     skipped.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(Some(Imported {
-        tree: draft.seal(),
+        tree: draft.seal()?,
         names,
         skipped,
     }))

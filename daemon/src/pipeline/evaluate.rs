@@ -44,7 +44,7 @@ pub fn evaluate(
     check_preconditions(store, base, &changes, reads)?;
     let mut evaluation = Evaluation {
         store,
-        draft: Draft::of(base, &store.database)?,
+        draft: Draft::of(base, &store.database),
         fresh: FreshBlobs::default(),
         moves: BTreeMap::new(),
         touched: BTreeSet::new(),
@@ -63,7 +63,7 @@ pub fn evaluate(
         .into_iter()
         .map(|(to, from)| NamedMove { from, to });
     Ok(Evaluated {
-        tree: evaluation.draft.seal(),
+        tree: evaluation.draft.seal()?,
         fresh: evaluation.fresh,
         moves: named.filter(|named| named.from != named.to).collect(),
         touched: evaluation.touched,

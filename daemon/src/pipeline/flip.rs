@@ -191,13 +191,13 @@ fn commit(
     tree: &Tree,
     receipt: &Receipt,
 ) -> StoreResult<()> {
-    let previous = ledger.tip.stored.clone();
+    let (previous, parent) = (ledger.tip.stored.clone(), ledger.tip.tree.clone());
     let at = stored.record.published_at;
     ledger.store.database.transaction(|database| {
         for blob in &candidate.prepared {
             database.insert_blob(blob)?;
         }
-        database.insert_nodes(tree)?;
+        database.insert_nodes(tree, Some(&parent))?;
         database.insert_record(&stored.record)?;
         database.append_event(&Event {
             at,

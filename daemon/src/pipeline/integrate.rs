@@ -148,12 +148,12 @@ fn stale(tip: &Tip, mut paths: Vec<LogicalPath>, message: &str) -> Refusal {
 
 /// Applies differences to a tree on which their paths are as they were on their own.
 fn transplant(store: &Store, onto: &Tree, changes: &[Difference]) -> Result<Tree, Refusal> {
-    let mut draft = Draft::of(onto, &store.database)?;
+    let mut draft = Draft::of(onto, &store.database);
     apply(
         &mut draft,
         changes.iter().map(|change| (&change.path, change.after)),
     )?;
-    Ok(draft.seal())
+    Ok(draft.seal()?)
 }
 
 /// Puts paths into a draft: what goes away first, so that a directory can take the place of a file.
@@ -267,9 +267,9 @@ pub fn merge_trees(
     if let Some(refusal) = Refusal::of(diagnostics) {
         return Err(refusal);
     }
-    let mut draft = Draft::of(sides.ours, &store.database)?;
+    let mut draft = Draft::of(sides.ours, &store.database);
     apply(&mut draft, results.iter().map(|(path, leaf)| (path, *leaf)))?;
-    Ok((draft.seal(), merged))
+    Ok((draft.seal()?, merged))
 }
 
 enum Decision {

@@ -93,6 +93,7 @@ fn check_paths(ledger: &Ledger, candidate: &Candidate) -> Result<(), Refusal> {
     if ledger.names == NamePolicy::Portable {
         diagnostics.extend(folding_clashes(
             &ledger.store,
+            &ledger.tip.tree,
             &candidate.tree,
             &candidate.differences,
         )?);
@@ -100,9 +101,11 @@ fn check_paths(ledger: &Ledger, candidate: &Candidate) -> Result<(), Refusal> {
     Refusal::of(diagnostics).map_or(Ok(()), Err)
 }
 
-/// New paths whose spelling equals another one after case folding, at any level.
+/// New paths whose spelling equals another one after case folding, at every level that `before` does
+/// not have: what it has clashed with nothing in it, and whatever is new beside it is looked at itself.
 fn folding_clashes(
     store: &Store,
+    before: &Tree,
     tree: &Tree,
     differences: &[Difference],
 ) -> StoreResult<Vec<Diagnostic>> {
@@ -114,6 +117,9 @@ fn folding_clashes(
     {
         let mut here = Some(difference.path.clone());
         while let Some(path) = here {
+            if matches!(before.find(&path, &store.database)?, Found::Directory(_)) {
+                break;
+            }
             let parent = path.parent();
             let key = parent.as_ref().map_or("", LogicalPath::as_str).to_owned();
             if !names.contains_key(&key) {
@@ -151,7 +157,7 @@ fn folded_names(
 ) -> StoreResult<BTreeMap<String, BTreeSet<String>>> {
     let mut folded: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut collect = |branch: &Branch| -> StoreResult<()> {
-        for (name, _) in branch.open(&store.database)?.entries() {
+        for (name, _) in branch.entries(&store.database)? {
             folded
                 .entry(LogicalPath::fold_segment(name))
                 .or_default()

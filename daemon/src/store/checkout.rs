@@ -159,16 +159,16 @@ fn plan_branch(
     prefix: &str,
     plan: &mut Plan,
 ) -> StoreResult<()> {
-    let below = source
-        .map(|source| source.open(&store.database))
-        .transpose()?;
-    for (name, entry) in branch.open(&store.database)?.entries() {
+    for (name, entry) in branch.entries(&store.database)? {
         let path = if prefix.is_empty() {
             name.to_string()
         } else {
             format!("{prefix}/{name}")
         };
-        let other = below.and_then(|below| below.get(name));
+        let other = match source {
+            Some(source) => source.get(name, &store.database)?,
+            None => None,
+        };
         match entry {
             Entry::Branch(branch) => {
                 plan.directories.push(path.clone());

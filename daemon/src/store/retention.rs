@@ -11,7 +11,7 @@ use std::time::Duration;
 use semaprax_protocol::{BlobDigest, Revision, Seq, StampedDigest};
 
 use super::database::Database;
-use super::tree::{Branch, Entry};
+use super::tree::{Below, Branch};
 use super::{Store, StoreResult};
 
 /// How much content is kept.
@@ -150,10 +150,10 @@ fn mark(
     if !nodes.insert(branch.stamped()) {
         return Ok(());
     }
-    for (_, entry) in branch.open(&store.database)?.entries() {
-        match entry {
-            Entry::Leaf(leaf) => drop(blobs.insert(leaf.blob)),
-            Entry::Branch(below) => mark(store, below, nodes, blobs)?,
+    for below in branch.below(&store.database)? {
+        match below {
+            Below::Leaf(leaf) => drop(blobs.insert(leaf.blob)),
+            Below::Node(node) => mark(store, node, nodes, blobs)?,
         }
     }
     Ok(())

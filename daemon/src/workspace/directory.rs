@@ -203,13 +203,13 @@ impl Writer {
                 .into());
         }
         let kept = self.kept_ignored(base, &taken.tree, directory)?;
-        let mut draft = Draft::of(&taken.tree, &store.database)?;
+        let mut draft = Draft::of(&taken.tree, &store.database);
         for (path, leaf) in kept {
             if matches!(draft.find(&path)?, Found::Nothing) {
                 draft.set(&path, leaf)?;
             }
         }
-        Ok((draft.seal(), fresh))
+        Ok((draft.seal()?, fresh))
     }
 
     /// The paths of `base` that are not in the directory but would be ignored there.

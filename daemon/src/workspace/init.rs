@@ -255,7 +255,7 @@ fn record_first(
     let at = stored.record.published_at;
     store.database.transaction(|database| {
         identity::write(database, id, imported.names)?;
-        database.insert_nodes(&tree)?;
+        database.insert_nodes(&tree, None)?;
         database.insert_record(&stored.record)?;
         database.append_event(&Event {
             at,

@@ -20,7 +20,7 @@ use crate::store::layout::GenerationLayout;
 use crate::store::recover::{
     self, ensure_tree, is_of_this_boot, lock, mend, read_tip, void_beyond,
 };
-use crate::store::tree::{Branch, Entry, Tree};
+use crate::store::tree::{Below, Branch, Tree};
 use crate::store::{Layout, Store, StoreError, StoreResult, trash};
 use crate::world::{EntryType, World};
 
@@ -256,17 +256,16 @@ impl<'check> Check<'check> {
             return Ok(());
         }
         self.counts.nodes += 1;
-        let directory = branch.open(&self.store.database)?.clone();
-        for (_, entry) in directory.entries() {
-            match entry {
-                Entry::Branch(below) => {
-                    let outcome = self.content(below);
+        let store = self.store;
+        for below in branch.below(&store.database)? {
+            match below {
+                Below::Node(node) => {
+                    let outcome = self.content(node);
                     self.note("node", outcome)?;
                 }
-                Entry::Leaf(leaf) => {
+                Below::Leaf(leaf) => {
                     if self.blobs.insert(leaf.blob) {
                         self.counts.blobs += 1;
-                        let store = self.store;
                         match store.database.blob(&store.world, &store.layout, &leaf.blob) {
                             Ok(_) => {}
                             Err(StoreError::World(error)) => {

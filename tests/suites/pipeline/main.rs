@@ -6,6 +6,7 @@ mod directory;
 mod holding;
 mod ids;
 mod journal;
+mod large;
 mod reading;
 mod recovery;
 mod stale;

@@ -1,14 +1,16 @@
 //! The bytes of a node, and the two digests of a directory.
 //!
 //! Owns: the encoding. An entry is: kind, length of the name, name, and for a leaf digest, bytes,
-//! stamp; for a directory both digests, files, bytes. Numbers are LEB128. The digest with stamps is
-//! that of these bytes; the digest of the content leaves sums and stamps out.
+//! stamp; for a directory both digests, files, bytes; for a page the same after its height and its number
+//! of names. Numbers are LEB128. The digest with stamps is that of these bytes; the digest of the
+//! content leaves sums and stamps out.
 
 use semaprax_protocol::limits::SEGMENT_BYTES;
 use semaprax_protocol::submission::EntryKind;
 use semaprax_protocol::{BlobDigest, StampedDigest, TreeDigest};
 
-use super::{Branch, Directory, Entry, Leaf};
+use super::page::{Node, Page};
+use super::{Branch, Entry, Leaf, Named};
 
 const CONTENT_CONTEXT: &str = "semaprax 1 tree content";
 const STAMPED_CONTEXT: &str = "semaprax 1 tree node with stamps";
@@ -17,6 +19,7 @@ const KIND_DIRECTORY: u8 = 0;
 const KIND_FILE: u8 = 1;
 const KIND_EXECUTABLE: u8 = 2;
 const KIND_SYMLINK: u8 = 3;
+const KIND_PAGE: u8 = 4;
 
 fn kind_byte(kind: EntryKind) -> u8 {
     match kind {
@@ -44,23 +47,39 @@ fn put_name(out: &mut Vec<u8>, kind: u8, name: &str) {
     out.extend_from_slice(name.as_bytes());
 }
 
+fn put_branch(out: &mut Vec<u8>, branch: &Branch) {
+    out.extend_from_slice(branch.content().as_bytes());
+    out.extend_from_slice(branch.stamped().as_bytes());
+    put_number(out, branch.files());
+    put_number(out, branch.bytes());
+}
+
 /// The bytes of a node.
-pub(super) fn encode(directory: &Directory) -> Vec<u8> {
-    let mut out = Vec::with_capacity(directory.entries.len() * 64);
-    for (name, entry) in &directory.entries {
-        match entry {
-            Entry::Leaf(leaf) => {
-                put_name(&mut out, kind_byte(leaf.kind), name);
-                out.extend_from_slice(leaf.blob.as_bytes());
-                put_number(&mut out, leaf.bytes);
-                put_number(&mut out, leaf.stamp);
+pub(super) fn encode(node: &Node) -> Vec<u8> {
+    let mut out = Vec::with_capacity(node.len() * 96);
+    match node {
+        Node::Names(names) => {
+            for (name, entry) in names {
+                match entry {
+                    Entry::Leaf(leaf) => {
+                        put_name(&mut out, kind_byte(leaf.kind), name);
+                        out.extend_from_slice(leaf.blob.as_bytes());
+                        put_number(&mut out, leaf.bytes);
+                        put_number(&mut out, leaf.stamp);
+                    }
+                    Entry::Branch(branch) => {
+                        put_name(&mut out, KIND_DIRECTORY, name);
+                        put_branch(&mut out, branch);
+                    }
+                }
             }
-            Entry::Branch(branch) => {
-                put_name(&mut out, KIND_DIRECTORY, name);
-                out.extend_from_slice(branch.content.as_bytes());
-                out.extend_from_slice(branch.stamped.as_bytes());
-                put_number(&mut out, branch.files);
-                put_number(&mut out, branch.bytes);
+        }
+        Node::Pages(pages) => {
+            for page in pages {
+                put_name(&mut out, KIND_PAGE, page.last());
+                put_number(&mut out, u64::from(page.height()));
+                put_number(&mut out, page.names());
+                put_branch(&mut out, page.branch());
             }
         }
     }
@@ -72,23 +91,33 @@ pub(super) fn stamped_digest(encoded: &[u8]) -> StampedDigest {
     StampedDigest::from_bytes(blake3::derive_key(STAMPED_CONTEXT, encoded))
 }
 
-/// Both digests of a directory.
-pub(super) fn digests(directory: &Directory) -> (TreeDigest, StampedDigest) {
-    let mut out = Vec::with_capacity(directory.entries.len() * 48);
-    for (name, entry) in &directory.entries {
-        match entry {
-            Entry::Leaf(leaf) => {
-                put_name(&mut out, kind_byte(leaf.kind), name);
-                out.extend_from_slice(leaf.blob.as_bytes());
+/// Both digests of a node.
+pub(super) fn digests(node: &Node) -> (TreeDigest, StampedDigest) {
+    let mut out = Vec::with_capacity(node.len() * 64);
+    match node {
+        Node::Names(names) => {
+            for (name, entry) in names {
+                match entry {
+                    Entry::Leaf(leaf) => {
+                        put_name(&mut out, kind_byte(leaf.kind), name);
+                        out.extend_from_slice(leaf.blob.as_bytes());
+                    }
+                    Entry::Branch(branch) => {
+                        put_name(&mut out, KIND_DIRECTORY, name);
+                        out.extend_from_slice(branch.content().as_bytes());
+                    }
+                }
             }
-            Entry::Branch(branch) => {
-                put_name(&mut out, KIND_DIRECTORY, name);
-                out.extend_from_slice(branch.content.as_bytes());
+        }
+        Node::Pages(pages) => {
+            for page in pages {
+                put_name(&mut out, KIND_PAGE, page.last());
+                out.extend_from_slice(page.branch().content().as_bytes());
             }
         }
     }
     let content = TreeDigest::from_bytes(blake3::derive_key(CONTENT_CONTEXT, &out));
-    (content, stamped_digest(&encode(directory)))
+    (content, stamped_digest(&encode(node)))
 }
 
 struct Cursor<'bytes> {
@@ -125,36 +154,63 @@ impl<'bytes> Cursor<'bytes> {
     fn digest(&mut self) -> Option<[u8; 32]> {
         self.take(32)?.try_into().ok()
     }
+
+    fn name(&mut self) -> Option<(u8, &'bytes str)> {
+        let kind = self.byte()?;
+        let length = usize::try_from(self.number()?)
+            .ok()
+            .filter(|&length| length <= SEGMENT_BYTES)?;
+        let name = std::str::from_utf8(self.take(length)?).ok()?;
+        Some((kind, name))
+    }
+
+    fn branch(&mut self) -> Option<Branch> {
+        let content = TreeDigest::from_bytes(self.digest()?);
+        let stamped = StampedDigest::from_bytes(self.digest()?);
+        let (files, bytes) = (self.number()?, self.number()?);
+        Some(Branch::closed(content, stamped, files, bytes))
+    }
 }
 
 /// Reads a node; `None` when the bytes are not one.
-pub(super) fn decode(bytes: &[u8]) -> Option<Directory> {
+pub(super) fn decode(bytes: &[u8]) -> Option<Node> {
+    if bytes.first() == Some(&KIND_PAGE) {
+        return decode_pages(bytes);
+    }
     let mut cursor = Cursor { rest: bytes };
-    let mut entries: Vec<(Box<str>, Entry)> = Vec::new();
+    let mut names: Vec<Named> = Vec::new();
     while !cursor.rest.is_empty() {
-        let kind = cursor.byte()?;
-        let length = usize::try_from(cursor.number()?)
-            .ok()
-            .filter(|&length| length <= SEGMENT_BYTES)?;
-        let name = std::str::from_utf8(cursor.take(length)?).ok()?;
-        if entries.last().is_some_and(|(last, _)| **last >= *name) {
+        let (kind, name) = cursor.name()?;
+        if names.last().is_some_and(|(last, _)| **last >= *name) {
             return None;
         }
-        entries.push((name.into(), decode_entry(kind, &mut cursor)?));
+        names.push((name.into(), decode_entry(kind, &mut cursor)?));
     }
-    Some(Directory { entries })
+    Some(Node::Names(names))
+}
+
+fn decode_pages(bytes: &[u8]) -> Option<Node> {
+    let mut cursor = Cursor { rest: bytes };
+    let mut pages: Vec<Page> = Vec::new();
+    while !cursor.rest.is_empty() {
+        let (kind, last) = cursor.name()?;
+        let height = u8::try_from(cursor.number()?).ok()?;
+        let names = cursor.number()?;
+        let follows = pages
+            .last()
+            .is_none_or(|before| before.last() < last && before.height() == height);
+        if kind != KIND_PAGE || names == 0 || !follows {
+            return None;
+        }
+        let branch = cursor.branch()?.into();
+        pages.push(Page::stored(last.into(), height, names, branch));
+    }
+    Some(Node::Pages(pages))
 }
 
 fn decode_entry(kind: u8, cursor: &mut Cursor<'_>) -> Option<Entry> {
     let kind = match kind {
-        KIND_DIRECTORY => {
-            let content = TreeDigest::from_bytes(cursor.digest()?);
-            let stamped = StampedDigest::from_bytes(cursor.digest()?);
-            let (files, bytes) = (cursor.number()?, cursor.number()?);
-            return Some(Entry::Branch(
-                Branch::closed(content, stamped, files, bytes).into(),
-            ));
-        }
+        KIND_DIRECTORY => return Some(Entry::Branch(cursor.branch()?.into())),
         KIND_FILE => EntryKind::File,
         KIND_EXECUTABLE => EntryKind::Executable,
         KIND_SYMLINK => EntryKind::Symlink,
@@ -194,7 +250,7 @@ mod tests {
                 let blob = BlobDigest::from_bytes([7; 32]);
                 (name.as_str().into(), Entry::Leaf(Leaf { kind, blob, bytes: bytes / 100, stamp: *stamp }))
             }).collect();
-            let directory = Directory { entries };
+            let directory = Node::Names(entries);
             let bytes = encode(&directory);
             let back = decode(&bytes).unwrap();
             prop_assert_eq!(encode(&back), bytes);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use semaprax_protocol::LogicalPath;
 
+use super::cursor::differing;
 use super::walk::{for_each_leaf, joined};
 use super::{Branch, Entry, Leaf, NodeSource, Tree};
 use crate::store::StoreResult;
@@ -52,22 +53,9 @@ fn compare(
     if before.content() == after.content() {
         return Ok(());
     }
-    let (old, new) = (before.open(source)?, after.open(source)?);
-    for (name, entry) in old.entries() {
-        pair(
-            Some(entry),
-            new.get(name),
-            &below(prefix, name),
-            source,
-            found,
-        )?;
-    }
-    for (name, entry) in new.entries() {
-        if old.get(name).is_none() {
-            pair(None, Some(entry), &below(prefix, name), source, found)?;
-        }
-    }
-    Ok(())
+    differing(Some(before), Some(after), source, &mut |name, old, new| {
+        pair(old, new, &below(prefix, name), source, found)
+    })
 }
 
 fn below(prefix: &str, name: &str) -> String {

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use semaprax_protocol::LogicalPath;
 use semaprax_protocol::submission::EntryKind;
 
+use super::build::{Edit, changed};
 use super::walk::joined;
-use super::{Branch, Directory, Entry, Leaf, NodeSource, Tree};
+use super::{Branch, Entry, Leaf, NodeSource, Tree};
 use crate::store::{StoreError, StoreResult};
 
 /// What a path is.
@@ -48,14 +49,18 @@ impl Found {
 
 #[derive(Debug)]
 enum Slot {
+    /// The name is taken away.
+    Gone,
     Leaf(Leaf),
     Closed(Arc<Branch>),
     Open(OpenDirectory),
 }
 
+/// A directory being edited: what it was, and what was touched of it.
 #[derive(Debug, Default)]
 struct OpenDirectory {
-    entries: BTreeMap<String, Slot>,
+    base: Option<Arc<Branch>>,
+    slots: BTreeMap<String, Slot>,
 }
 
 /// A tree being edited.
@@ -65,67 +70,91 @@ pub struct Draft<'source> {
 }
 
 impl OpenDirectory {
-    fn of(directory: &Directory) -> Self {
-        let slot = |entry: &Entry| match entry {
-            Entry::Leaf(leaf) => Slot::Leaf(*leaf),
-            Entry::Branch(branch) => Slot::Closed(Arc::clone(branch)),
-        };
-        let entries = directory.entries();
+    fn of(base: &Arc<Branch>) -> Self {
         Self {
-            entries: entries
-                .iter()
-                .map(|(name, entry)| (name.to_string(), slot(entry)))
-                .collect(),
+            base: Some(Arc::clone(base)),
+            slots: BTreeMap::new(),
+        }
+    }
+
+    /// What `base` has under this name.
+    fn before(&self, name: &str, source: &dyn NodeSource) -> StoreResult<Option<&Entry>> {
+        match &self.base {
+            Some(base) => base.get(name, source),
+            None => Ok(None),
         }
     }
 
     /// The open directory at `segment`: opened when closed; `None` when there is none.
     fn step(&mut self, segment: &str, source: &dyn NodeSource) -> StoreResult<Option<&mut Self>> {
-        let Some(slot) = self.entries.get_mut(segment) else {
+        if !self.slots.contains_key(segment) {
+            let Some(Entry::Branch(branch)) = self.before(segment, source)? else {
+                return Ok(None);
+            };
+            let opened = Slot::Open(Self::of(branch));
+            self.slots.insert(segment.to_owned(), opened);
+        }
+        let Some(slot) = self.slots.get_mut(segment) else {
             return Ok(None);
         };
         if let Slot::Closed(branch) = slot {
-            let opened = Self::of(branch.open(source)?);
-            *slot = Slot::Open(opened);
+            *slot = Slot::Open(Self::of(branch));
         }
         match slot {
             Slot::Open(directory) => Ok(Some(directory)),
-            Slot::Leaf(_) | Slot::Closed(_) => Ok(None),
+            Slot::Gone | Slot::Leaf(_) | Slot::Closed(_) => Ok(None),
         }
     }
 
-    /// The directory sealed; `None` when nothing is in it.
-    fn seal(self) -> Option<Arc<Branch>> {
-        let entries = self.entries.into_iter().filter_map(|(name, slot)| {
+    /// The directory as it is now; `None` when nothing is in it.
+    fn branch(&self, source: &dyn NodeSource) -> StoreResult<Option<Arc<Branch>>> {
+        let mut edits: Vec<Edit> = Vec::with_capacity(self.slots.len());
+        for (name, slot) in &self.slots {
             let entry = match slot {
-                Slot::Leaf(leaf) => Entry::Leaf(leaf),
-                Slot::Closed(branch) => Entry::Branch(branch),
-                Slot::Open(directory) => Entry::Branch(directory.seal()?),
+                Slot::Gone => None,
+                Slot::Leaf(leaf) => Some(Entry::Leaf(*leaf)),
+                Slot::Closed(branch) => Some(Entry::Branch(Arc::clone(branch))),
+                Slot::Open(directory) => directory.branch(source)?.map(Entry::Branch),
             };
-            Some((name.into_boxed_str(), entry))
-        });
-        let entries: Vec<_> = entries.collect();
-        (!entries.is_empty()).then(|| Arc::new(Branch::of(Directory::from_sorted(entries))))
+            edits.push((name.as_str().into(), entry));
+        }
+        changed(self.base.as_ref(), edits, source)
     }
 
-    fn is_empty(&self) -> bool {
-        self.entries
-            .values()
-            .all(|slot| matches!(slot, Slot::Open(directory) if directory.is_empty()))
+    fn is_empty(&self, source: &dyn NodeSource) -> StoreResult<bool> {
+        let mut left = match &self.base {
+            Some(base) => base.names(source)?,
+            None => 0,
+        };
+        for (name, slot) in &self.slots {
+            let is_nothing = match slot {
+                Slot::Gone => true,
+                Slot::Leaf(_) | Slot::Closed(_) => false,
+                Slot::Open(directory) => directory.is_empty(source)?,
+            };
+            if !is_nothing {
+                return Ok(false);
+            }
+            if self.before(name, source)?.is_some() {
+                left -= 1;
+            }
+        }
+        Ok(left == 0)
     }
 }
 
 impl<'source> Draft<'source> {
     /// Starts from `tree`.
-    pub fn of(tree: &Tree, source: &'source dyn NodeSource) -> StoreResult<Self> {
-        Ok(Self {
-            root: OpenDirectory::of(tree.root().open(source)?),
+    pub fn of(tree: &Tree, source: &'source dyn NodeSource) -> Self {
+        Self {
+            root: OpenDirectory::of(tree.root()),
             source,
-        })
+        }
     }
 
     /// What `path` is now. A directory in which nothing is left is nothing.
     pub fn find(&mut self, path: &LogicalPath) -> StoreResult<Found> {
+        let source = self.source;
         let mut here = &mut self.root;
         let mut walked = String::new();
         let mut segments = path.segments().peekable();
@@ -135,22 +164,38 @@ impl<'source> Draft<'source> {
             }
             walked.push_str(segment);
             let is_last = segments.peek().is_none();
-            match here.entries.get(segment) {
-                None => return Ok(Found::Nothing),
-                Some(Slot::Leaf(leaf)) if is_last => return Ok(Found::Leaf(*leaf)),
-                Some(Slot::Leaf(leaf)) => return Ok(Found::Blocked(joined(&walked)?, leaf.kind)),
+            let slot = here.slots.get(segment);
+            let leaf = match slot {
+                Some(Slot::Gone) => return Ok(Found::Nothing),
+                Some(Slot::Leaf(leaf)) => Some(*leaf),
                 Some(Slot::Closed(branch)) if is_last => {
                     return Ok(Found::Directory(Arc::clone(branch)));
                 }
-                Some(Slot::Open(directory)) if directory.is_empty() => return Ok(Found::Nothing),
-                Some(Slot::Closed(_) | Slot::Open(_)) => {}
+                Some(Slot::Open(directory)) if directory.is_empty(source)? => {
+                    return Ok(Found::Nothing);
+                }
+                Some(Slot::Closed(_) | Slot::Open(_)) => None,
+                None => match here.before(segment, source)? {
+                    None => return Ok(Found::Nothing),
+                    Some(Entry::Leaf(leaf)) => Some(*leaf),
+                    Some(Entry::Branch(branch)) if is_last => {
+                        return Ok(Found::Directory(Arc::clone(branch)));
+                    }
+                    Some(Entry::Branch(_)) => None,
+                },
+            };
+            match leaf {
+                Some(leaf) if is_last => return Ok(Found::Leaf(leaf)),
+                Some(leaf) => return Ok(Found::Blocked(joined(&walked)?, leaf.kind)),
+                None => {}
             }
-            match here.step(segment, self.source)? {
+            match here.step(segment, source)? {
                 Some(directory) => here = directory,
                 None => return Ok(Found::Nothing),
             }
         }
-        Ok(Found::Directory(here.snapshot()))
+        here.branch(source)
+            .map(|found| found.map_or(Found::Nothing, Found::Directory))
     }
 
     /// Puts a leaf at `path`, making directories on the way. The path must be nothing or a leaf, and
@@ -158,14 +203,13 @@ impl<'source> Draft<'source> {
     pub fn set(&mut self, path: &LogicalPath, leaf: Leaf) -> StoreResult<()> {
         let source = self.source;
         let directory = self.parent(path)?;
-        if directory
-            .step(path.name(), source)?
-            .is_some_and(|found| !found.is_empty())
+        if let Some(found) = directory.step(path.name(), source)?
+            && !found.is_empty(source)?
         {
             return Err(StoreError::damaged(format!("`{path}` is a directory")));
         }
         directory
-            .entries
+            .slots
             .insert(path.name().to_owned(), Slot::Leaf(leaf));
         Ok(())
     }
@@ -173,7 +217,7 @@ impl<'source> Draft<'source> {
     /// Puts a whole directory at `path`, which must be nothing.
     pub fn set_directory(&mut self, path: &LogicalPath, branch: Arc<Branch>) -> StoreResult<()> {
         self.parent(path)?
-            .entries
+            .slots
             .insert(path.name().to_owned(), Slot::Closed(branch));
         Ok(())
     }
@@ -189,7 +233,7 @@ impl<'source> Draft<'source> {
                 }
             }
         }
-        here.entries.remove(path.name());
+        here.slots.insert(path.name().to_owned(), Slot::Gone);
         Ok(())
     }
 
@@ -199,9 +243,13 @@ impl<'source> Draft<'source> {
             return Ok(here);
         };
         for segment in parent.segments() {
-            if !here.entries.contains_key(segment) {
-                here.entries
-                    .insert(segment.to_owned(), Slot::Open(OpenDirectory::default()));
+            let is_free = match here.slots.get(segment) {
+                Some(slot) => matches!(slot, Slot::Gone),
+                None => here.before(segment, self.source)?.is_none(),
+            };
+            if is_free {
+                let made = Slot::Open(OpenDirectory::default());
+                here.slots.insert(segment.to_owned(), made);
             }
             here = here.step(segment, self.source)?.ok_or_else(|| {
                 StoreError::damaged(format!("`{segment}` in `{path}` is no directory"))
@@ -211,26 +259,8 @@ impl<'source> Draft<'source> {
     }
 
     /// The tree as it is now.
-    pub fn seal(self) -> Tree {
-        let root = self
-            .root
-            .seal()
-            .unwrap_or_else(|| Arc::new(Branch::of(Directory::default())));
-        Tree::of(root)
-    }
-}
-
-impl OpenDirectory {
-    /// The directory as it is now, while it goes on being edited.
-    fn snapshot(&self) -> Arc<Branch> {
-        let entry = |slot: &Slot| match slot {
-            Slot::Leaf(leaf) => Some(Entry::Leaf(*leaf)),
-            Slot::Closed(branch) => Some(Entry::Branch(Arc::clone(branch))),
-            Slot::Open(directory) if directory.is_empty() => None,
-            Slot::Open(directory) => Some(Entry::Branch(directory.snapshot())),
-        };
-        let entries = self.entries.iter();
-        let entries = entries.filter_map(|(name, slot)| Some((name.as_str().into(), entry(slot)?)));
-        Arc::new(Branch::of(Directory::from_sorted(entries.collect())))
+    pub fn seal(self) -> StoreResult<Tree> {
+        let root = self.root.branch(self.source)?;
+        Ok(root.map_or_else(Tree::empty, Tree::of))
     }
 }

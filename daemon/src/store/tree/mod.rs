@@ -1,14 +1,18 @@
 //! Whole trees as persistent Merkle nodes: equal digests are never descended into.
 //!
-//! Owns: `Leaf`, `Branch`, `Directory`, `Tree` and their two digests (content alone; content with
-//! stamps). `codec.rs` has the bytes, `draft.rs` edits, `walk.rs` lists, `compare.rs` finds what differs,
+//! Owns: `Leaf`, `Branch`, `Tree` and their two digests (content alone; content with stamps).
+//! `page.rs` divides directories of many names, `build.rs` makes and changes them, `codec.rs` has the
+//! bytes, `draft.rs` edits trees, `walk.rs` lists, `cursor.rs` and `compare.rs` find what differs,
 //! `stamp.rs` gives paths the number of the publication that changed them.
 //! Never: the disk; nodes come from a [`NodeSource`].
 
+mod build;
 mod codec;
 mod compare;
+mod cursor;
 mod draft;
 mod nodes;
+mod page;
 mod stamp;
 mod walk;
 
@@ -21,7 +25,9 @@ use semaprax_protocol::{BlobDigest, LogicalPath, StampedDigest, TreeDigest};
 pub use compare::{Difference, differences};
 pub use draft::{Draft, Found};
 pub use stamp::stamped;
-pub use walk::{ListedLeaf, for_each_leaf, lookup};
+pub use walk::{Below, ListedLeaf, for_each_leaf, lookup};
+
+use page::Node;
 
 use super::{StoreError, StoreResult};
 
@@ -48,13 +54,14 @@ impl Leaf {
     }
 }
 
-/// A directory as its parent knows it: digests and sums; the node itself is loaded when needed.
+/// A directory, or a page of one, as its parent knows it: digests and sums; the node itself is loaded
+/// when needed.
 pub struct Branch {
     content: TreeDigest,
     stamped: StampedDigest,
     files: u64,
     bytes: u64,
-    node: OnceLock<Arc<Directory>>,
+    node: OnceLock<Arc<Node>>,
 }
 
 /// One name of a directory.
@@ -66,11 +73,8 @@ pub enum Entry {
     Branch(Arc<Branch>),
 }
 
-/// The names of one directory, sorted.
-#[derive(Debug, Default)]
-pub struct Directory {
-    entries: Vec<(Box<str>, Entry)>,
-}
+/// A name in a directory, with what it is.
+pub type Named = (Box<str>, Entry);
 
 /// A whole tree.
 #[derive(Debug, Clone)]
@@ -112,24 +116,16 @@ impl Branch {
         }
     }
 
-    /// A directory made in memory.
-    pub fn of(directory: Directory) -> Self {
-        let (mut files, mut bytes) = (0, 0);
-        for (_, entry) in &directory.entries {
-            match entry {
-                Entry::Leaf(leaf) => (files, bytes) = (files + 1, bytes + leaf.bytes),
-                Entry::Branch(branch) => {
-                    (files, bytes) = (files + branch.files, bytes + branch.bytes);
-                }
-            }
-        }
-        let (content, stamped) = codec::digests(&directory);
+    /// A node made in memory.
+    fn of(node: Node) -> Self {
+        let (files, bytes) = node.sums();
+        let (content, stamped) = codec::digests(&node);
         Self {
             content,
             stamped,
             files,
             bytes,
-            node: OnceLock::from(Arc::new(directory)),
+            node: OnceLock::from(Arc::new(node)),
         }
     }
 
@@ -153,8 +149,8 @@ impl Branch {
         self.bytes
     }
 
-    /// The names, loaded when they are not yet.
-    pub fn open(&self, source: &dyn NodeSource) -> StoreResult<&Arc<Directory>> {
+    /// The node, loaded when it is not yet.
+    fn open(&self, source: &dyn NodeSource) -> StoreResult<&Arc<Node>> {
         if let Some(node) = self.node.get() {
             return Ok(node);
         }
@@ -165,44 +161,63 @@ impl Branch {
                 self.stamped
             )));
         }
-        let directory = codec::decode(&bytes)
+        let node = codec::decode(&bytes)
             .ok_or_else(|| StoreError::damaged(format!("node {} cannot be read", self.stamped)))?;
-        Ok(self.node.get_or_init(|| Arc::new(directory)))
+        Ok(self.node.get_or_init(|| Arc::new(node)))
     }
 
     /// The node, when it is in memory.
-    pub fn loaded(&self) -> Option<&Arc<Directory>> {
+    fn loaded(&self) -> Option<&Arc<Node>> {
         self.node.get()
     }
-}
 
-impl Directory {
-    /// The names with what they are, sorted by name.
-    pub fn entries(&self) -> &[(Box<str>, Entry)] {
-        &self.entries
+    /// All names with what they are, sorted by name.
+    pub fn entries(&self, source: &dyn NodeSource) -> StoreResult<Vec<&Named>> {
+        let mut found = Vec::new();
+        self.collect_entries(source, &mut found)?;
+        Ok(found)
     }
 
-    /// What has this name.
-    pub fn get(&self, name: &str) -> Option<&Entry> {
-        let found = self
-            .entries
-            .binary_search_by(|(other, _)| (**other).cmp(name))
-            .ok()?;
-        self.entries.get(found).map(|(_, entry)| entry)
+    fn collect_entries<'branch>(
+        &'branch self,
+        source: &dyn NodeSource,
+        found: &mut Vec<&'branch Named>,
+    ) -> StoreResult<()> {
+        match self.open(source)?.as_ref() {
+            Node::Names(names) => found.extend(names),
+            Node::Pages(pages) => {
+                for page in pages {
+                    page.branch().collect_entries(source, found)?;
+                }
+            }
+        }
+        Ok(())
     }
 
-    /// A directory of these names, which must be sorted and distinct.
-    pub(super) fn from_sorted(entries: Vec<(Box<str>, Entry)>) -> Self {
-        debug_assert!(
-            entries.is_sorted_by(|a, b| a.0 < b.0),
-            "names are sorted and distinct"
-        );
-        Self { entries }
+    /// What has this name: opens one page of each height.
+    pub fn get(&self, name: &str, source: &dyn NodeSource) -> StoreResult<Option<&Entry>> {
+        let mut here = self;
+        loop {
+            match here.open(source)?.as_ref() {
+                Node::Names(names) => {
+                    let found = names.binary_search_by(|(other, _)| (**other).cmp(name));
+                    let found = found.ok().and_then(|found| names.get(found));
+                    return Ok(found.map(|(_, entry)| entry));
+                }
+                Node::Pages(pages) => {
+                    let place = pages.partition_point(|page| page.last() < name);
+                    match pages.get(place) {
+                        Some(page) => here = page.branch(),
+                        None => return Ok(None),
+                    }
+                }
+            }
+        }
     }
 
-    /// The bytes of the node, as the store keeps them.
-    pub fn encode(&self) -> Vec<u8> {
-        codec::encode(self)
+    /// How many names it has.
+    fn names(&self, source: &dyn NodeSource) -> StoreResult<u64> {
+        Ok(self.open(source)?.names())
     }
 }
 
@@ -210,7 +225,7 @@ impl Tree {
     /// The tree with nothing in it.
     pub fn empty() -> Self {
         Self {
-            root: Arc::new(Branch::of(Directory::default())),
+            root: Arc::new(Branch::of(Node::Names(Vec::new()))),
         }
     }
 

@@ -2,9 +2,12 @@
 //!
 //! Owns: the table `nodes`.
 
+use std::sync::Arc;
+
 use semaprax_protocol::StampedDigest;
 
-use super::{Branch, Entry, NodeSource, Tree};
+use super::page::Node;
+use super::{Branch, Entry, NodeSource, Tree, codec};
 use crate::store::database::Database;
 use crate::store::{StoreError, StoreResult};
 
@@ -25,28 +28,43 @@ impl Database {
             .is_some())
     }
 
-    /// Stores every node of `tree` that the store does not have, inside a transaction. What is not in
-    /// memory came from the store, and what the store has it has whole: neither is descended into.
-    pub fn insert_nodes(&self, tree: &Tree) -> StoreResult<()> {
-        self.insert_branch(tree.root())
+    /// Stores every node of `tree` that the store does not have, inside a transaction. `parent` is a tree
+    /// that it has whole: nodes that are also there are not asked for. What is not in memory came from
+    /// the store, and what the store has it has whole: neither is descended into.
+    pub fn insert_nodes(&self, tree: &Tree, parent: Option<&Tree>) -> StoreResult<()> {
+        self.insert_branch(tree.root(), parent.map(Tree::root))
     }
 
-    fn insert_branch(&self, branch: &Branch) -> StoreResult<()> {
-        let Some(directory) = branch.loaded() else {
+    fn insert_branch(&self, branch: &Branch, known: Option<&Arc<Branch>>) -> StoreResult<()> {
+        if known.is_some_and(|known| known.stamped() == branch.stamped()) {
+            return Ok(());
+        }
+        let Some(node) = branch.loaded() else {
             return Ok(());
         };
         if self.has_node(&branch.stamped())? {
             return Ok(());
         }
-        for (_, entry) in directory.entries() {
-            if let Entry::Branch(below) = entry {
-                self.insert_branch(below)?;
+        let known = known.and_then(|known| known.loaded()).map(Arc::as_ref);
+        match node.as_ref() {
+            Node::Names(names) => {
+                for (name, entry) in names {
+                    if let Entry::Branch(below) = entry {
+                        self.insert_branch(below, known.and_then(|known| known.directory(name)))?;
+                    }
+                }
+            }
+            Node::Pages(pages) => {
+                for page in pages {
+                    let known = known.and_then(|known| known.page(page.last()));
+                    self.insert_branch(page.branch(), known)?;
+                }
             }
         }
         let sql = "INSERT INTO nodes (digest, data) VALUES (?1, ?2)";
         self.execute(
             sql,
-            rusqlite::params![branch.stamped().as_bytes(), directory.encode()],
+            rusqlite::params![branch.stamped().as_bytes(), codec::encode(node)],
         )
         .map(drop)
     }

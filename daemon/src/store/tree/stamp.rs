@@ -7,7 +7,9 @@
 
 use std::sync::Arc;
 
-use super::{Branch, Directory, Entry, Leaf, NodeSource, Tree};
+use super::build::{Edit, changed};
+use super::cursor::differing;
+use super::{Branch, Entry, Leaf, NodeSource, Tree};
 use crate::store::StoreResult;
 
 /// The content of `candidate` with the stamps it has as publication `seq` on top of `parent`.
@@ -29,21 +31,25 @@ fn restamp(
     if let Some(parent) = parent.filter(|parent| parent.content() == candidate.content()) {
         return Ok(Arc::clone(parent));
     }
-    let old = parent.map(|parent| parent.open(source)).transpose()?;
-    let mut entries = Vec::new();
-    for (name, entry) in candidate.open(source)?.entries() {
-        let before = old.and_then(|old| old.get(name));
-        let entry = match (before, entry) {
-            (Some(Entry::Leaf(old)), Entry::Leaf(new)) if old.same_content(new) => {
-                Entry::Leaf(*old)
+    let mut edits: Vec<Edit> = Vec::new();
+    differing(parent, Some(candidate), source, &mut |name, old, new| {
+        let entry = match (old, new) {
+            (_, None) => None,
+            (Some(Entry::Leaf(old)), Some(Entry::Leaf(new))) if old.same_content(new) => {
+                return Ok(());
             }
-            (_, Entry::Leaf(new)) => Entry::Leaf(Leaf { stamp: seq, ..*new }),
-            (Some(Entry::Branch(old)), Entry::Branch(new)) => {
-                Entry::Branch(restamp(Some(old), new, seq, source)?)
+            (_, Some(Entry::Leaf(new))) => Some(Entry::Leaf(Leaf { stamp: seq, ..*new })),
+            (Some(Entry::Branch(old)), Some(Entry::Branch(new))) => {
+                if old.content() == new.content() {
+                    return Ok(());
+                }
+                Some(Entry::Branch(restamp(Some(old), new, seq, source)?))
             }
-            (_, Entry::Branch(new)) => Entry::Branch(restamp(None, new, seq, source)?),
+            (_, Some(Entry::Branch(new))) => Some(Entry::Branch(restamp(None, new, seq, source)?)),
         };
-        entries.push((name.clone(), entry));
-    }
-    Ok(Arc::new(Branch::of(Directory::from_sorted(entries))))
+        edits.push((name.into(), entry));
+        Ok(())
+    })?;
+    let found = changed(parent, edits, source)?;
+    Ok(found.unwrap_or_else(|| Arc::clone(candidate)))
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use semaprax_protocol::LogicalPath;
 
-use super::{Branch, Directory, Entry, Found, Leaf, NodeSource, Tree};
+use super::page::Node;
+use super::{Branch, Entry, Found, Leaf, Named, NodeSource, Tree};
 use crate::store::{StoreError, StoreResult};
 
 /// A leaf with its path.
@@ -22,7 +23,7 @@ pub fn lookup(tree: &Tree, path: &LogicalPath, source: &dyn NodeSource) -> Store
             walked.push('/');
         }
         walked.push_str(segment);
-        let next = here.open(source)?.get(segment).cloned();
+        let next = here.get(segment, source)?.cloned();
         match next {
             None => return Ok(Found::Nothing),
             Some(Entry::Branch(branch)) => here = branch,
@@ -41,9 +42,12 @@ pub(super) fn joined(text: &str) -> StoreResult<LogicalPath> {
 }
 
 /// The entries of a directory in path order: a directory sorts as its name with `/`.
-pub(super) fn in_path_order(directory: &Directory) -> Vec<&(Box<str>, Entry)> {
-    let mut entries: Vec<_> = directory.entries().iter().collect();
-    let key = |(name, entry): &(Box<str>, Entry)| {
+fn in_path_order<'branch>(
+    branch: &'branch Branch,
+    source: &dyn NodeSource,
+) -> StoreResult<Vec<&'branch Named>> {
+    let mut entries = branch.entries(source)?;
+    let key = |(name, entry): &Named| {
         let mut key = name.as_bytes().to_vec();
         if matches!(entry, Entry::Branch(_)) {
             key.push(b'/');
@@ -57,7 +61,36 @@ pub(super) fn in_path_order(directory: &Directory) -> Vec<&(Box<str>, Entry)> {
     {
         entries.sort_by_cached_key(|entry| key(entry));
     }
-    entries
+    Ok(entries)
+}
+
+/// What a node names.
+#[derive(Debug)]
+pub enum Below<'node> {
+    /// Another node: a directory, or a page of this one.
+    Node(&'node Arc<Branch>),
+    /// Content.
+    Leaf(&'node Leaf),
+}
+
+impl Branch {
+    /// What its node names itself: one step towards everything that it needs of the store.
+    pub fn below(&self, source: &dyn NodeSource) -> StoreResult<Vec<Below<'_>>> {
+        let below = match self.open(source)?.as_ref() {
+            Node::Names(names) => names
+                .iter()
+                .map(|(_, entry)| match entry {
+                    Entry::Leaf(leaf) => Below::Leaf(leaf),
+                    Entry::Branch(branch) => Below::Node(branch),
+                })
+                .collect(),
+            Node::Pages(pages) => pages
+                .iter()
+                .map(|page| Below::Node(page.branch()))
+                .collect(),
+        };
+        Ok(below)
+    }
 }
 
 /// Calls `visit` for every leaf below `branch`, in path order, with `prefix` before its path. A
@@ -69,7 +102,7 @@ pub fn for_each_leaf(
     source: &dyn NodeSource,
     visit: &mut dyn FnMut(LogicalPath, Leaf) -> StoreResult<bool>,
 ) -> StoreResult<bool> {
-    for (name, entry) in in_path_order(branch.open(source)?) {
+    for (name, entry) in in_path_order(branch, source)? {
         let path = if prefix.is_empty() {
             name.to_string()
         } else {
