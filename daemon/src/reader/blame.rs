@@ -94,8 +94,7 @@ impl View<'_> {
 
     fn publication(&self, stamp: u64) -> StoreResult<StoredRecord> {
         let missing = || StoreError::damaged(format!("the record of @{stamp} is missing"));
-        let seq = Seq::new(stamp).ok_or_else(missing)?;
-        self.database.record(seq)?.ok_or_else(missing)
+        self.known_record(Seq::new(stamp).ok_or_else(missing)?)
     }
 
     /// The file as it was before `owner` changed it; `None` when `owner` created it.
@@ -104,6 +103,9 @@ impl View<'_> {
         version: &Version,
         owner: &StoredRecord,
     ) -> StoreResult<Option<Version>> {
+        if owner.record.seq == Seq::FIRST {
+            return Ok(None);
+        }
         let before = self.parent_tree(owner)?;
         if let Found::Leaf(leaf) = before.find(&version.path, self.database)? {
             return Ok(Some(Version {

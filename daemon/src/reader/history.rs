@@ -3,7 +3,7 @@
 use semaprax_protocol::documents::{JournalEntry, LogEntry, LogPage, PathChange, Publication};
 use semaprax_protocol::limits::PAGE_ENTRIES;
 use semaprax_protocol::request::{Journal, JournalPage, Log, Show};
-use semaprax_protocol::{LogicalPath, Refusal, SchemaTag};
+use semaprax_protocol::{LogicalPath, Refusal, SchemaTag, Seq};
 
 use super::{View, path_of};
 use crate::store::changes::{fitting, path_changes};
@@ -22,6 +22,26 @@ const JOURNAL_BYTES: usize = 2 << 20;
 /// Records read at once while looking for those that match.
 const RECORDS_AT_ONCE: usize = 256;
 
+/// Entries of a log, as many as fit.
+struct Page {
+    entries: Vec<LogEntry>,
+    limit: usize,
+    bytes: usize,
+    truncated: bool,
+}
+
+impl Page {
+    /// Takes one more; `false` when there is no room for it.
+    fn take(&mut self, stored: StoredRecord) -> bool {
+        self.bytes += LOG_ENTRY_BYTES + stored.record.message.len() + stored.record.author.len();
+        self.truncated = self.entries.len() == self.limit || self.bytes > LOG_BYTES;
+        if !self.truncated {
+            self.entries.push(log_entry(stored));
+        }
+        !self.truncated
+    }
+}
+
 impl View<'_> {
     pub(super) fn log(&self, params: &Log) -> Result<LogPage, Refusal> {
         let path = params
@@ -32,62 +52,103 @@ impl View<'_> {
         let limit = params.limit.map_or(LOG_ENTRIES, |limit| {
             usize::try_from(limit).unwrap_or(LOG_ENTRIES)
         });
-        let limit = limit.min(LOG_ENTRIES);
         let tip = self.tip.record.seq.get();
-        let mut high = params
+        let high = params
             .before
             .map_or(tip, |before| tip.min(before.get() - 1));
-        let mut entries = Vec::new();
-        let mut bytes = 0;
-        let mut truncated = false;
-        'pages: while high > 0 {
+        let mut page = Page {
+            entries: Vec::new(),
+            limit: limit.min(LOG_ENTRIES),
+            bytes: 0,
+            truncated: false,
+        };
+        let is_by = |stored: &StoredRecord| {
+            let author = params.author.as_deref();
+            author.is_none_or(|author| author == stored.record.author)
+        };
+        match path {
+            Some(path) => self.log_of_path(&path, high, &is_by, &mut page)?,
+            None => self.log_of_all(high, &is_by, &mut page)?,
+        }
+        Ok(LogPage {
+            schema: SchemaTag::new(),
+            entries: page.entries,
+            truncated: page.truncated,
+        })
+    }
+
+    fn log_of_all(
+        &self,
+        mut high: u64,
+        is_by: &dyn Fn(&StoredRecord) -> bool,
+        page: &mut Page,
+    ) -> StoreResult<()> {
+        while high > 0 {
             let records = self.database.records(1, high, RECORDS_AT_ONCE, true)?;
             let Some(last) = records.last() else { break };
             high = last.record.seq.get() - 1;
             for stored in records {
-                if !self.matches(&stored, params.author.as_deref(), path.as_ref())? {
-                    continue;
+                if is_by(&stored) && !page.take(stored) {
+                    return Ok(());
                 }
-                bytes += LOG_ENTRY_BYTES + stored.record.message.len() + stored.record.author.len();
-                if entries.len() == limit || bytes > LOG_BYTES {
-                    truncated = true;
-                    break 'pages;
-                }
-                entries.push(log_entry(stored));
             }
         }
-        Ok(LogPage {
-            schema: SchemaTag::new(),
-            entries,
-            truncated,
-        })
+        Ok(())
     }
 
-    fn matches(
+    /// From stamp to stamp: only publications that changed the path are read, and while it is not there,
+    /// those that changed the directory it would be in. Where content was collected, what changed is not
+    /// known any more.
+    fn log_of_path(
         &self,
-        stored: &StoredRecord,
-        author: Option<&str>,
-        path: Option<&LogicalPath>,
-    ) -> StoreResult<bool> {
-        if author.is_some_and(|author| author != stored.record.author) {
+        path: &LogicalPath,
+        mut high: u64,
+        is_by: &dyn Fn(&StoredRecord) -> bool,
+        page: &mut Page,
+    ) -> StoreResult<()> {
+        while let Some(seq) = Seq::new(high) {
+            let stored = self.known_record(seq)?;
+            if stored.collected {
+                high -= 1;
+                continue;
+            }
+            let (found, since) = stored.tree()?.trace(path, self.database)?;
+            let since = since.map_or(high, |since| since.min(high));
+            let Some(changed) = Seq::new(since) else {
+                break;
+            };
+            high = since - 1;
+            let was_there = match found {
+                Found::Leaf(_) | Found::Directory(_) => true,
+                Found::Nothing | Found::Blocked(..) => self.is_there(path, high)?,
+            };
+            if was_there {
+                let stored = self.known_record(changed)?;
+                if is_by(&stored) && !page.take(stored) {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a publication has the path; not known, and so not, when its content was collected.
+    fn is_there(&self, path: &LogicalPath, seq: u64) -> StoreResult<bool> {
+        let Some(seq) = Seq::new(seq) else {
+            return Ok(false);
+        };
+        let stored = self.known_record(seq)?;
+        if stored.collected {
             return Ok(false);
         }
-        let Some(path) = path else { return Ok(true) };
-        // The content may be gone: then what it changed is not known any more.
-        let (before, after) = match (self.parent_tree(stored), stored.tree()) {
-            (Ok(before), Ok(after)) => (before, after),
-            (Err(StoreError::Collected { .. }), _) | (_, Err(StoreError::Collected { .. })) => {
-                return Ok(false);
-            }
-            (Err(error), _) | (_, Err(error)) => return Err(error),
-        };
-        let is = |tree: &Tree| -> StoreResult<Found> {
-            Ok(match tree.find(path, self.database)? {
-                Found::Blocked(..) => Found::Nothing,
-                found => found,
-            })
-        };
-        Ok(!is(&before)?.same(&is(&after)?))
+        let (found, _) = stored.tree()?.trace(path, self.database)?;
+        Ok(matches!(found, Found::Leaf(_) | Found::Directory(_)))
+    }
+
+    /// The record of a publication that there must be.
+    pub(super) fn known_record(&self, seq: Seq) -> StoreResult<StoredRecord> {
+        let missing = || StoreError::damaged(format!("the record of @{seq} is missing"));
+        self.database.record(seq)?.ok_or_else(missing)
     }
 
     /// The tree of the publication before; the empty one before the first.
@@ -95,8 +156,7 @@ impl View<'_> {
         let Some(previous) = stored.record.seq.previous() else {
             return Ok(Tree::empty());
         };
-        let missing = || StoreError::damaged(format!("the record of @{previous} is missing"));
-        self.database.record(previous)?.ok_or_else(missing)?.tree()
+        self.known_record(previous)?.tree()
     }
 
     /// What a publication changed.

@@ -343,7 +343,7 @@ fn old_content_goes_and_records_stay() {
          failed content-collected
          failed content-collected
          @4(1) @3(1) @2(2) @1(2)
-         @4(1)
+         @4(1) @3(1)
          4
          @2 ; @3 ; @4 modified a
          ok",

@@ -1,8 +1,8 @@
 //! Directories of many names, which the store keeps in pages.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use semaprax_protocol::request::List;
+use semaprax_protocol::request::{List, Log};
 use semaprax_protocol::submission::Change;
 use semaprax_tests::fixture::{Fixture, put, verification};
 
@@ -16,8 +16,13 @@ fn chance(round: u64, turn: u64) -> u64 {
     u64::from_le_bytes(*digest.as_bytes().first_chunk().unwrap())
 }
 
+/// One in sixteen lies one directory deeper, in one of three.
 fn path(number: u64) -> String {
-    format!("many/{:04}-{}.rs", number, number % 7)
+    let directory = match number % 16 {
+        0 => format!("many/below-{}", number / 16 % 3),
+        _ => "many".to_owned(),
+    };
+    format!("{directory}/{number:04}-{}.rs", number % 7)
 }
 
 fn delete(path: String) -> Change {
@@ -64,6 +69,40 @@ fn listed(fixture: &Fixture, revision: String) -> Vec<String> {
         .collect()
 }
 
+/// The publications in which a path, or anything below it, is not as in the one before, newest first.
+fn changed_in(published: &[BTreeMap<String, String>], path: &str) -> Vec<u64> {
+    let within = |model: &BTreeMap<String, String>| -> BTreeMap<String, String> {
+        let below = format!("{path}/");
+        let is_within = |name: &String| *name == path || name.starts_with(&below);
+        let found = model.iter().filter(|(name, _)| is_within(name));
+        found
+            .map(|(name, content)| (name.clone(), content.clone()))
+            .collect()
+    };
+    let mut before = BTreeMap::new();
+    let mut changed = Vec::new();
+    for (model, seq) in published.iter().zip(1..) {
+        let now = within(model);
+        if now != before {
+            changed.push(seq);
+        }
+        before = now;
+    }
+    changed.reverse();
+    changed
+}
+
+fn logged(fixture: &Fixture, path: &str) -> Vec<u64> {
+    let log = Log {
+        limit: None,
+        before: None,
+        path: Some(path.to_owned()),
+        author: None,
+    };
+    let page = fixture.ask(log).unwrap();
+    page.entries.iter().map(|entry| entry.seq.get()).collect()
+}
+
 #[test]
 fn a_directory_of_many_names_is_what_a_fresh_one_would_be() {
     let mut fixture = Fixture::new();
@@ -100,6 +139,23 @@ fn a_directory_of_many_names_is_what_a_fresh_one_would_be() {
         );
     }
     assert_eq!(verification(&fixture.verify(true, false)), "ok");
+
+    let touched: BTreeSet<&String> = published
+        .windows(2)
+        .flat_map(|pair| {
+            let differs = |name: &&String| pair[0].get(*name) != pair[1].get(*name);
+            pair[0].keys().chain(pair[1].keys()).filter(differs)
+        })
+        .collect();
+    let directories = ["many", "many/below-0", "many/below-1", "many/below-2"].map(str::to_owned);
+    let missing = ["many/never", "none"].map(str::to_owned);
+    for path in touched.into_iter().chain(&directories).chain(&missing) {
+        assert_eq!(
+            logged(&fixture, path),
+            changed_in(&published, path),
+            "{path}"
+        );
+    }
 
     let mut fresh = Fixture::new();
     for (path, content) in &model {

@@ -236,7 +236,7 @@ fn damage_of_the_store_is_found_and_not_hidden() {
     );
     check(
         "DELETE FROM publications WHERE seq = 1",
-        "record, record, foreign, node",
+        "record, record, node, foreign",
     );
 }
 

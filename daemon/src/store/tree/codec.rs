@@ -1,8 +1,8 @@
 //! The bytes of a node, and the two digests of a directory.
 //!
 //! Owns: the encoding. An entry is: kind, length of the name, name, and for a leaf digest, bytes,
-//! stamp; for a directory both digests, files, bytes; for a page the same after its height and its number
-//! of names. Numbers are LEB128. The digest with stamps is that of these bytes; the digest of the
+//! stamp; for a directory both digests, files, bytes, stamp; for a page its height, its number of names,
+//! both digests, files, bytes. Numbers are LEB128. The digest with stamps is that of these bytes; the digest of the
 //! content leaves sums and stamps out.
 
 use semaprax_protocol::limits::SEGMENT_BYTES;
@@ -10,7 +10,7 @@ use semaprax_protocol::submission::EntryKind;
 use semaprax_protocol::{BlobDigest, StampedDigest, TreeDigest};
 
 use super::page::{Node, Page};
-use super::{Branch, Entry, Leaf, Named};
+use super::{Branch, Entry, Leaf, Named, UNSTAMPED};
 
 const CONTENT_CONTEXT: &str = "semaprax 1 tree content";
 const STAMPED_CONTEXT: &str = "semaprax 1 tree node with stamps";
@@ -70,6 +70,7 @@ pub(super) fn encode(node: &Node) -> Vec<u8> {
                     Entry::Branch(branch) => {
                         put_name(&mut out, KIND_DIRECTORY, name);
                         put_branch(&mut out, branch);
+                        put_number(&mut out, branch.stamp());
                     }
                 }
             }
@@ -164,11 +165,17 @@ impl<'bytes> Cursor<'bytes> {
         Some((kind, name))
     }
 
-    fn branch(&mut self) -> Option<Branch> {
+    /// Digests and sums, and of a directory its stamp.
+    fn branch(&mut self, is_directory: bool) -> Option<Branch> {
         let content = TreeDigest::from_bytes(self.digest()?);
         let stamped = StampedDigest::from_bytes(self.digest()?);
         let (files, bytes) = (self.number()?, self.number()?);
-        Some(Branch::closed(content, stamped, files, bytes))
+        let stamp = if is_directory {
+            self.number()?
+        } else {
+            UNSTAMPED
+        };
+        Some(Branch::closed(content, stamped, files, bytes, stamp))
     }
 }
 
@@ -202,7 +209,7 @@ fn decode_pages(bytes: &[u8]) -> Option<Node> {
         if kind != KIND_PAGE || names == 0 || !follows {
             return None;
         }
-        let branch = cursor.branch()?.into();
+        let branch = cursor.branch(false)?.into();
         pages.push(Page::stored(last.into(), height, names, branch));
     }
     Some(Node::Pages(pages))
@@ -210,7 +217,7 @@ fn decode_pages(bytes: &[u8]) -> Option<Node> {
 
 fn decode_entry(kind: u8, cursor: &mut Cursor<'_>) -> Option<Entry> {
     let kind = match kind {
-        KIND_DIRECTORY => return Some(Entry::Branch(cursor.branch()?.into())),
+        KIND_DIRECTORY => return Some(Entry::Branch(cursor.branch(true)?.into())),
         KIND_FILE => EntryKind::File,
         KIND_EXECUTABLE => EntryKind::Executable,
         KIND_SYMLINK => EntryKind::Symlink,

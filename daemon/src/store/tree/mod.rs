@@ -25,9 +25,10 @@ use semaprax_protocol::{BlobDigest, LogicalPath, StampedDigest, TreeDigest};
 pub use compare::{Difference, differences};
 pub use draft::{Draft, Found};
 pub use stamp::stamped;
-pub use walk::{Below, ListedLeaf, for_each_leaf, lookup};
+pub use walk::{Below, ListedLeaf, for_each_leaf};
 
 use page::Node;
+use walk::trace;
 
 use super::{StoreError, StoreResult};
 
@@ -61,6 +62,7 @@ pub struct Branch {
     stamped: StampedDigest,
     files: u64,
     bytes: u64,
+    stamp: u64,
     node: OnceLock<Arc<Node>>,
 }
 
@@ -106,12 +108,14 @@ impl Branch {
         stamped: StampedDigest,
         files: u64,
         bytes: u64,
+        stamp: u64,
     ) -> Self {
         Self {
             content,
             stamped,
             files,
             bytes,
+            stamp,
             node: OnceLock::new(),
         }
     }
@@ -125,7 +129,20 @@ impl Branch {
             stamped,
             files,
             bytes,
+            stamp: UNSTAMPED,
             node: OnceLock::from(Arc::new(node)),
+        }
+    }
+
+    /// The same directory, last changed by publication `seq`.
+    fn with_stamp(&self, seq: u64) -> Self {
+        Self {
+            content: self.content,
+            stamped: self.stamped,
+            files: self.files,
+            bytes: self.bytes,
+            stamp: seq,
+            node: self.node.clone(),
         }
     }
 
@@ -137,6 +154,12 @@ impl Branch {
     /// Digest of the content with stamps: the name of the node in the store.
     pub fn stamped(&self) -> StampedDigest {
         self.stamped
+    }
+
+    /// The publication that last changed anything below; also one that only took something away. Of a
+    /// root, a page and a candidate's directory it is [`UNSTAMPED`]: the record says it of the root.
+    pub fn stamp(&self) -> u64 {
+        self.stamp
     }
 
     /// Files and symlinks below.
@@ -232,7 +255,7 @@ impl Tree {
     /// A tree of the store, by what its record says of the root.
     pub fn stored(content: TreeDigest, stamped: StampedDigest, files: u64, bytes: u64) -> Self {
         Self {
-            root: Arc::new(Branch::closed(content, stamped, files, bytes)),
+            root: Arc::new(Branch::closed(content, stamped, files, bytes, UNSTAMPED)),
         }
     }
 
@@ -258,6 +281,16 @@ impl Tree {
 
     /// What `path` is in this tree.
     pub fn find(&self, path: &LogicalPath, source: &dyn NodeSource) -> StoreResult<Found> {
-        lookup(self, path, source)
+        trace(self, path, source).map(|(found, _)| found)
+    }
+
+    /// What `path` is in this tree, and the publication since which it is so at the latest: the stamp of
+    /// the path, or of the longest part of it that is there; `None` when no part is.
+    pub fn trace(
+        &self,
+        path: &LogicalPath,
+        source: &dyn NodeSource,
+    ) -> StoreResult<(Found, Option<u64>)> {
+        trace(self, path, source)
     }
 }

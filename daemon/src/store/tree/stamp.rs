@@ -1,7 +1,8 @@
 //! Stamps: which publication last changed a path.
 //!
 //! Owns: `stamped`. What is equal to the parent keeps the parent's stamp, and its very node; the rest
-//! gets the new number. So a rolled-back file is as new as the rollback.
+//! gets the new number, also a directory from which something was only taken away. So a rolled-back
+//! file is as new as the rollback, and the history of a path is read from stamp to stamp.
 //!
 //! Keeps invariant 10.
 
@@ -32,6 +33,7 @@ fn restamp(
         return Ok(Arc::clone(parent));
     }
     let mut edits: Vec<Edit> = Vec::new();
+    let directory = |branch: Arc<Branch>| Entry::Branch(Arc::new(branch.with_stamp(seq)));
     differing(parent, Some(candidate), source, &mut |name, old, new| {
         let entry = match (old, new) {
             (_, None) => None,
@@ -43,9 +45,9 @@ fn restamp(
                 if old.content() == new.content() {
                     return Ok(());
                 }
-                Some(Entry::Branch(restamp(Some(old), new, seq, source)?))
+                Some(directory(restamp(Some(old), new, seq, source)?))
             }
-            (_, Some(Entry::Branch(new))) => Some(Entry::Branch(restamp(None, new, seq, source)?)),
+            (_, Some(Entry::Branch(new))) => Some(directory(restamp(None, new, seq, source)?)),
         };
         edits.push((name.into(), entry));
         Ok(())

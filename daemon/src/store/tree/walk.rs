@@ -13,9 +13,14 @@ use crate::store::{StoreError, StoreResult};
 /// A leaf with its path.
 pub type ListedLeaf = (LogicalPath, Leaf);
 
-/// What `path` is in `tree`.
-pub fn lookup(tree: &Tree, path: &LogicalPath, source: &dyn NodeSource) -> StoreResult<Found> {
+/// What `path` is in `tree`, and the stamp of the longest part of it that is there.
+pub(super) fn trace(
+    tree: &Tree,
+    path: &LogicalPath,
+    source: &dyn NodeSource,
+) -> StoreResult<(Found, Option<u64>)> {
     let mut here = Arc::clone(tree.root());
+    let mut stamp = None;
     let mut walked = String::new();
     let mut segments = path.segments().peekable();
     while let Some(segment) = segments.next() {
@@ -25,13 +30,22 @@ pub fn lookup(tree: &Tree, path: &LogicalPath, source: &dyn NodeSource) -> Store
         walked.push_str(segment);
         let next = here.get(segment, source)?.cloned();
         match next {
-            None => return Ok(Found::Nothing),
-            Some(Entry::Branch(branch)) => here = branch,
-            Some(Entry::Leaf(leaf)) if segments.peek().is_none() => return Ok(Found::Leaf(leaf)),
-            Some(Entry::Leaf(leaf)) => return Ok(Found::Blocked(joined(&walked)?, leaf.kind)),
+            None => return Ok((Found::Nothing, stamp)),
+            Some(Entry::Branch(branch)) => {
+                stamp = Some(branch.stamp());
+                here = branch;
+            }
+            Some(Entry::Leaf(leaf)) => {
+                let found = if segments.peek().is_none() {
+                    Found::Leaf(leaf)
+                } else {
+                    Found::Blocked(joined(&walked)?, leaf.kind)
+                };
+                return Ok((found, Some(leaf.stamp)));
+            }
         }
     }
-    Ok(Found::Directory(here))
+    Ok((Found::Directory(here), stamp))
 }
 
 /// A path put together from segments of a tree; a node with an unacceptable name is damaged.
