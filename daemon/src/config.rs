@@ -14,6 +14,7 @@
 //! queue-bytes = 1073741824
 //! message-bytes = 4096
 //! connections = 4096
+//! client-bytes = 1073741824
 //!
 //! [retention]
 //! content-publications = 1000

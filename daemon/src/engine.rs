@@ -8,7 +8,8 @@
 //!
 //! Invariants: 8 (a repeat while the first one waits or runs joins it), 11 (a refusal decided here is
 //! handed to the writer to be recorded); each piece of work gets exactly one outcome; never more wait
-//! than the bound; no connection is served twice while another one waits.
+//! than the bound; no connection is served twice while another one waits; one that fills the queue does
+//! not keep the others out of it.
 
 mod binding;
 mod events;
@@ -190,11 +191,10 @@ impl<Work> Engine<Work> {
         if let Some(first) = first {
             return self.join(first, waiter, arrival);
         }
-        let busy = !self.running.is_empty() || self.queued > 0;
-        let bytes = self.queued_bytes.saturating_add(arrival.bytes);
-        if busy && (self.queued >= self.bounds.queue || bytes > self.bounds.queue_bytes) {
+        if !self.has_room(&arrival) && !self.make_room(&arrival) {
             return self.turn_away(arrival, &refusals::queue_full(self.bounds));
         }
+        let bytes = self.queued_bytes.saturating_add(arrival.bytes);
         let ticket = self.next_ticket();
         if arrival.binding.is_some() {
             self.bound.insert(arrival.submission, ticket);
@@ -219,6 +219,13 @@ impl<Work> Engine<Work> {
         self.entries.insert(ticket, entry);
         self.dispatch();
         self.tell_place(ticket, 0);
+    }
+
+    /// Whether one more may wait. When nothing runs or waits, anything may.
+    fn has_room(&self, arrival: &Arrival<Work>) -> bool {
+        let bytes = self.queued_bytes.saturating_add(arrival.bytes);
+        let busy = !self.running.is_empty() || self.queued > 0;
+        !busy || (self.queued < self.bounds.queue && bytes <= self.bounds.queue_bytes)
     }
 
     fn join(&mut self, first: Ticket, waiter: Waiter, arrival: Arrival<Work>) {

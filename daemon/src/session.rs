@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use camino::Utf8PathBuf;
-use semaprax_protocol::limits::{CONNECTION_REQUESTS, LINE_BYTES};
+use semaprax_protocol::limits::{CONNECTION_BYTES, CONNECTION_REQUESTS, LINE_BYTES};
 use semaprax_protocol::request::{Hello, Request, Response};
 use semaprax_protocol::rpc;
 use semaprax_protocol::version::ProtocolRange;
@@ -89,6 +89,8 @@ pub struct Session {
     stage: Stage,
     /// A line was too long: once what came before it is served, the connection ends.
     too_long: bool,
+    /// The daemon holds too much for its clients, this one among them: the connection ends.
+    no_room: bool,
     /// Bytes that came since all lines were last taken.
     ahead: usize,
     under_way: BTreeMap<u64, usize>,
@@ -105,6 +107,7 @@ impl Session {
             codec: LineCodec::new(LINE_BYTES),
             stage: Stage::Silent,
             too_long: false,
+            no_room: false,
             ahead: 0,
             under_way: BTreeMap::new(),
             bytes_under_way: 0,
@@ -122,10 +125,22 @@ impl Session {
         }
     }
 
+    /// How many bytes are held for the client in memory.
+    pub fn held(&self) -> usize {
+        self.codec.held() + self.bytes_under_way + self.uploads.held()
+    }
+
+    /// The daemon holds as much for all its clients as it may. One that has more than its own small
+    /// share has to go; the others go on.
+    pub fn no_room(&mut self) {
+        self.no_room |= self.held() > CONNECTION_BYTES;
+    }
+
     /// Whether more bytes should be read now.
     pub fn wants_bytes(&self) -> bool {
         let free = self.stage != Stage::Greeting && !self.is_full();
-        let over = matches!(self.stage, Stage::Ending | Stage::Ended) || self.too_long;
+        let over =
+            matches!(self.stage, Stage::Ending | Stage::Ended) || self.too_long || self.no_room;
         !over && (free || self.ahead < BYTES_AHEAD)
     }
 
@@ -135,7 +150,13 @@ impl Session {
             self.stage = Stage::Ended;
             return Some(Action::End);
         }
-        if matches!(self.stage, Stage::Ended | Stage::Greeting) || self.is_full() {
+        if matches!(self.stage, Stage::Ended | Stage::Greeting) {
+            return None;
+        }
+        if self.no_room {
+            return Some(self.refuse_for_room());
+        }
+        if self.is_full() {
             return None;
         }
         let line = loop {
@@ -202,6 +223,9 @@ impl Session {
     pub fn end(&mut self) -> BTreeSet<LeaseId> {
         self.stage = Stage::Ended;
         self.uploads = SentAhead::default();
+        self.codec = LineCodec::new(LINE_BYTES);
+        self.under_way.clear();
+        self.bytes_under_way = 0;
         std::mem::take(&mut self.leases)
     }
 
@@ -269,6 +293,15 @@ impl Session {
     fn begin(&mut self, id: u64, bytes: usize) {
         self.under_way.insert(id, bytes);
         self.bytes_under_way += bytes;
+    }
+
+    fn refuse_for_room(&mut self) -> Action {
+        self.stage = Stage::Ending;
+        let bound = self.limits.client_bytes;
+        let message = format!("the daemon holds {bound} bytes for its clients, as much as it may");
+        let refusal = Diagnostic::new(Code::LimitExceeded, message)
+            .hint("try again when other clients have been served, or raise `client-bytes`");
+        Action::Send(unasked_refusal(&refusal.into()))
     }
 
     fn refuse_long_line(&mut self) -> Action {

@@ -24,6 +24,8 @@ pub struct SentAhead {
     partial: BTreeMap<Sha256, Partial>,
     /// Bytes of `whole`, and announced bytes of `partial`.
     held: u64,
+    /// Bytes that came and are still here.
+    in_memory: usize,
 }
 
 #[derive(Debug)]
@@ -67,6 +69,11 @@ impl SentAhead {
                 Err(refusal)
             }
         }
+    }
+
+    /// How many bytes are held in memory.
+    pub fn held(&self) -> usize {
+        self.in_memory
     }
 
     /// The content that a request names, shared; it makes room for other content from now on.
@@ -117,6 +124,7 @@ impl SentAhead {
             return Err(refuse(format!("an empty piece was sent for `{name}`")));
         }
         partial.content.extend_from_slice(data);
+        self.in_memory += data.len();
         partial.digest.update(data);
         if now < partial.bytes {
             return Ok(received(name, now, false));
@@ -150,7 +158,10 @@ impl SentAhead {
             );
             return Err(Diagnostic::new(Code::LimitExceeded, message).into());
         }
-        while self.held.saturating_add(bytes) > bound {
+        // What little each content takes beside its bytes is bounded by their number.
+        let is_many =
+            |sent: &Self| (sent.whole.len() + sent.partial.len()) as u64 >= limits.changes;
+        while self.held.saturating_add(bytes) > bound || is_many(self) {
             let used = self
                 .whole
                 .iter()
@@ -158,8 +169,10 @@ impl SentAhead {
                 .map(|(&name, _)| name);
             let Some(name) = used else {
                 let message = format!(
-                    "{} bytes were sent ahead and not used, {bytes} more would be over {bound}",
-                    self.held
+                    "{} contents of {} bytes were sent ahead and not used; a submission has at most {} of {bound} bytes, and this one has {bytes}",
+                    self.whole.len() + self.partial.len(),
+                    self.held,
+                    limits.changes
                 );
                 return Err(Diagnostic::new(Code::LimitExceeded, message).into());
             };
@@ -171,9 +184,11 @@ impl SentAhead {
     fn forget(&mut self, name: Sha256) {
         if let Some(partial) = self.partial.remove(&name) {
             self.held -= partial.bytes;
+            self.in_memory -= partial.content.len();
         }
         if let Some(whole) = self.whole.remove(&name) {
             self.held -= whole.content.len() as u64;
+            self.in_memory -= whole.content.len();
         }
     }
 }
@@ -301,6 +316,39 @@ mod tests {
         assert_eq!(sent.named_by(&publish(first)).len(), 1);
         assert!(sent.put(&piece(second, 0, 8), &limits).unwrap().complete);
         assert!(sent.named_by(&publish(first)).is_empty());
-        assert_eq!(sent.held, 8);
+        assert_eq!((sent.held, sent.held()), (8, 8));
+    }
+
+    /// Each content takes more than its bytes: many small ones are bounded by their number.
+    #[test]
+    fn the_number_of_contents_is_bounded() {
+        let limits = Limits {
+            changes: 3,
+            ..Limits::default()
+        };
+        let mut sent = SentAhead::default();
+        let text = |n: u8| [n; 2];
+        let begin = |sent: &mut SentAhead, n: u8, bytes: u64| {
+            let first = BlobPut {
+                bytes,
+                ..piece(&text(n), 0, 2)
+            };
+            sent.put(&first, &limits)
+        };
+        // Whole or only begun, it counts.
+        begin(&mut sent, 1, 2).unwrap();
+        begin(&mut sent, 2, 9).unwrap();
+        begin(&mut sent, 3, 9).unwrap();
+        assert_eq!(
+            begin(&mut sent, 4, 2).unwrap_err().code(),
+            Code::LimitExceeded
+        );
+        assert_eq!((sent.held, sent.held()), (20, 6));
+        // What is used makes room.
+        assert_eq!(sent.named_by(&publish(&text(1))).len(), 1);
+        begin(&mut sent, 4, 2).unwrap();
+        // To begin one anew takes no more room than it had.
+        begin(&mut sent, 2, 9).unwrap();
+        assert_eq!((sent.held, sent.held()), (20, 6));
     }
 }

@@ -3,6 +3,9 @@
 //! Owns: the framing of the wire: one JSON object a line, ended by LF, at most a given length.
 //! Never: reads a socket, or parses what is in the line.
 
+/// Room that stays while no bytes are held.
+const KEPT_BYTES: usize = 4 << 10;
+
 /// Why bytes are not lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
@@ -75,6 +78,9 @@ impl LineCodec {
         let rest = self.buffer.get(self.searched..)?;
         let Some(found) = rest.iter().position(|&byte| byte == b'\n') else {
             self.searched = self.buffer.len();
+            if self.held() == 0 {
+                self.give_back();
+            }
             return None;
         };
         let end = self.searched + found;
@@ -89,7 +95,19 @@ impl LineCodec {
 
     /// Whether bytes of an unfinished line are held.
     pub fn has_partial(&self) -> bool {
-        self.start < self.buffer.len()
+        self.held() > 0
+    }
+
+    /// How many bytes are held.
+    pub fn held(&self) -> usize {
+        self.buffer.len() - self.start
+    }
+
+    /// A connection that once had a long line keeps no room for the next one.
+    fn give_back(&mut self) {
+        self.buffer.clear();
+        self.buffer.shrink_to(KEPT_BYTES);
+        (self.start, self.searched) = (0, 0);
     }
 }
 
@@ -128,6 +146,23 @@ mod tests {
             let failed = bytes.chunks(piece).any(|chunk| codec.push(chunk).is_err());
             assert!(failed, "pieces of {piece}");
         }
+    }
+
+    #[test]
+    fn a_long_line_leaves_no_room_behind() {
+        let mut codec = LineCodec::new(1 << 20);
+        let mut line = vec![b'x'; 1 << 19];
+        line.push(b'\n');
+        for _ in 0..3 {
+            codec.push(&line).unwrap();
+            assert_eq!(codec.held(), line.len());
+            assert_eq!(codec.next_line().unwrap().len(), line.len() - 1);
+            assert_eq!(codec.next_line(), None);
+            assert!(codec.buffer.capacity() <= KEPT_BYTES);
+        }
+        codec.push(b"a\nb").unwrap();
+        assert_eq!(codec.next_line(), Some(b"a".to_vec()));
+        assert_eq!((codec.next_line(), codec.held()), (None, 1));
     }
 
     #[test]

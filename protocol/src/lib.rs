@@ -13,12 +13,14 @@ mod digest;
 mod frame;
 mod ids;
 pub mod limits;
+mod object;
 mod path;
 mod text;
 mod time;
 
 pub mod diagnostic;
 pub mod documents;
+pub mod reading;
 pub mod request;
 pub mod rpc;
 pub mod schema;

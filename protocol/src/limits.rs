@@ -22,6 +22,8 @@ pub const LABEL_BYTES: usize = 256;
 pub const PAGE_ENTRIES: usize = 10_000;
 /// Requests of one connection that may be under way at once.
 pub const CONNECTION_REQUESTS: usize = 256;
+/// What each connection may hold in memory however much the others hold, in bytes.
+pub const CONNECTION_BYTES: usize = 64 << 10;
 /// Events a subscriber may be behind before it is told `fresh`.
 pub const SUBSCRIBER_EVENTS: usize = 1024;
 /// The longest path of a socket, in bytes: what Linux, macOS and std agree on.
@@ -55,6 +57,9 @@ pub struct Limits {
     pub message_bytes: u64,
     /// Connections served at once.
     pub connections: u64,
+    /// Bytes held in memory for all clients: what they sent and was not answered yet, and content
+    /// sent ahead.
+    pub client_bytes: u64,
 }
 
 impl Default for Limits {
@@ -67,6 +72,7 @@ impl Default for Limits {
             queue_bytes: 1 << 30,
             message_bytes: 4 << 10,
             connections: 4096,
+            client_bytes: 1 << 30,
         }
     }
 }

@@ -145,6 +145,11 @@ impl LogicalPath {
         fold(&self.0)
     }
 
+    /// Whether a name may be a segment of a path.
+    pub fn is_segment(name: &str) -> bool {
+        check_native(name).is_ok() && !name.contains('/')
+    }
+
     /// [`LogicalPath::folded`] of one segment.
     pub fn fold_segment(segment: &str) -> String {
         fold(segment)

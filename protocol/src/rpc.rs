@@ -4,10 +4,14 @@
 //! error. Never: reads or writes a socket.
 
 use schemars::JsonSchema;
+use serde::de::MapAccess;
+use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::documents::WatchEvent;
+use crate::object::{ReadObject, read_object};
+use crate::reading::read_json;
 use crate::request::{Request, Response};
 use crate::{Code, Diagnostic, Refusal, SubmissionId};
 
@@ -19,12 +23,36 @@ const PARSE_ERROR: i64 = -32700;
 const NOT_A_REQUEST: i64 = -32600;
 
 #[derive(Serialize, Deserialize)]
+#[serde(remote = "Self")]
 struct RequestLine<'line> {
-    jsonrpc: &'line str,
+    jsonrpc: std::borrow::Cow<'line, str>,
     id: u64,
     method: std::borrow::Cow<'line, str>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     params: Option<&'line RawValue>,
+}
+
+impl Serialize for RequestLine<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RequestLine::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RequestLine<'de> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+
+        impl<'de> ReadObject<'de, RequestLine<'de>> for Fields {
+            fn read<M: MapAccess<'de>>(
+                self,
+                map: MapAccessDeserializer<M>,
+            ) -> Result<RequestLine<'de>, M::Error> {
+                RequestLine::deserialize(map)
+            }
+        }
+
+        read_object(deserializer, Fields)
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -121,13 +149,13 @@ pub struct BadRequest {
 /// assert!(rpc::decode_request(b"{").is_err());
 /// ```
 pub fn decode_request(line: &[u8]) -> Result<(u64, Request), BadRequest> {
-    let parsed: RequestLine<'_> = serde_json::from_slice(line).map_err(|error| {
-        let number = if error.is_data() {
+    let parsed: RequestLine<'_> = read_json(line).map_err(|reason| {
+        let number = if reason.is_json() {
             NOT_A_REQUEST
         } else {
             PARSE_ERROR
         };
-        let message = format!("the line is not a JSON-RPC request: {error}");
+        let message = format!("the line is not a JSON-RPC request: {reason}");
         BadRequest {
             id: None,
             refusal: Diagnostic::new(Code::InvalidRequest, message).into(),
@@ -158,7 +186,7 @@ pub fn encode_request(id: u64, request: &Request) -> Result<Vec<u8>, serde_json:
     let params = request.params()?;
     let method = request.method().into();
     line(&RequestLine {
-        jsonrpc: "2.0",
+        jsonrpc: "2.0".into(),
         id,
         method,
         params: Some(&params),

@@ -79,7 +79,7 @@ impl From<FileMode> for EntryKind {
 
 /// What must be true of a path of the base: exactly one of the two fields is given.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Expect {
     /// The path holds content with this digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,7 +91,7 @@ pub struct Expect {
 
 /// A path the author relied on without changing it: exactly one of `sha256` and `absent` is given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Read {
     /// The path.
     pub path: String,
@@ -105,7 +105,7 @@ pub struct Read {
 
 /// One replacement: `old` must occur exactly once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Edit {
     /// The text to find.
     pub old: String,
@@ -115,7 +115,12 @@ pub struct Edit {
 
 /// One change. They apply in list order on the base.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
+#[serde(
+    tag = "op",
+    rename_all = "lowercase",
+    deny_unknown_fields,
+    remote = "Self"
+)]
 pub enum Change {
     /// Sets the whole content of a file. Exactly one of the three contents is given.
     Put {
@@ -230,7 +235,7 @@ pub enum Change {
 /// assert!(serde_json::from_str::<Submission>(r#"{"changes":[],"colour":"red"}"#).is_err());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, remote = "Self")]
 pub struct Submission {
     /// `semaprax.submission/1`.
     #[serde(default)]
@@ -256,3 +261,5 @@ pub struct Submission {
     /// The changes, in order.
     pub changes: Vec<Change>,
 }
+
+crate::object::object_form!(Expect, Read, Edit, Change, Submission);

@@ -15,13 +15,15 @@ pub const BUILD: &str = env!("CARGO_PKG_VERSION");
 
 /// The versions one side speaks, oldest and newest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct ProtocolRange {
     /// The oldest version.
     pub oldest: u32,
     /// The newest version.
     pub newest: u32,
 }
+
+crate::object::object_form!(ProtocolRange);
 
 impl ProtocolRange {
     /// What this build speaks.

@@ -119,6 +119,7 @@ struct LimitSettings {
     queue_bytes: Option<u64>,
     message_bytes: Option<u64>,
     connections: Option<u64>,
+    client_bytes: Option<u64>,
 }
 
 #[derive(Deserialize, Default)]
@@ -148,6 +149,7 @@ impl Settings {
         set(&mut config.limits.queue_bytes, limits.queue_bytes);
         set(&mut config.limits.message_bytes, limits.message_bytes);
         set(&mut config.limits.connections, limits.connections);
+        set(&mut config.limits.client_bytes, limits.client_bytes);
         set(
             &mut config.retention.content_publications,
             retention.content_publications,

@@ -71,6 +71,31 @@ impl<Work> Engine<Work> {
         }
     }
 
+    /// Makes room in a full queue for one who has far less in it than another: the newest that the other
+    /// waits for goes, so that a flood is paid for by who makes it. Nobody gains by a second connection
+    /// what many submissions on one would not have. What stays without its client is never taken.
+    pub(super) fn make_room(&mut self, arrival: &Arrival<Work>) -> bool {
+        let Some((connection, most)) = self.submissions.longest() else {
+            return false;
+        };
+        let own = self.submissions.waiting(arrival.caller.connection);
+        let newest = self.submissions.newest(connection).filter(|ticket| {
+            self.entries.get(ticket).is_some_and(|entry| {
+                let stays = entry.waiters.iter().any(|waiter| waiter.detach);
+                let freed = self.queued_bytes - entry.bytes;
+                let fits = freed.saturating_add(arrival.bytes) <= self.bounds.queue_bytes;
+                !stays && entry.waiters.len() == 1 && fits
+            })
+        });
+        match newest {
+            Some(ticket) if own + 2 <= most => {
+                self.refuse(ticket, &refusals::queue_full(self.bounds));
+                self.queued < self.bounds.queue
+            }
+            _ => false,
+        }
+    }
+
     pub(super) fn shut_down(&mut self) {
         if std::mem::replace(&mut self.stopping, true) {
             return;

@@ -52,6 +52,22 @@ impl Rotation {
         }
     }
 
+    /// How many tickets of a connection wait.
+    pub(super) fn waiting(&self, connection: ConnectionId) -> usize {
+        self.lines.get(&connection).map_or(0, VecDeque::len)
+    }
+
+    /// The connection with the most, and how many.
+    pub(super) fn longest(&self) -> Option<(ConnectionId, usize)> {
+        let lengths = self.lines.iter().map(|(&owner, line)| (owner, line.len()));
+        lengths.max_by_key(|&(_, length)| length)
+    }
+
+    /// What a connection put in last.
+    pub(super) fn newest(&self, connection: ConnectionId) -> Option<Ticket> {
+        self.lines.get(&connection)?.back().copied()
+    }
+
     /// All tickets, the next one first, as they would be served if nothing else came.
     pub(super) fn in_order(&self) -> Vec<Ticket> {
         let longest = self.lines.values().map(VecDeque::len).max().unwrap_or(0);

@@ -148,6 +148,47 @@ fn a_full_queue_refuses_and_records() {
 }
 
 #[test]
+fn who_fills_the_queue_makes_room_for_others() {
+    let detached = Arrival {
+        detach: true,
+        ..arrival(1, 5)
+    };
+    let big = Arrival {
+        bytes: 99,
+        ..arrival(4, 9)
+    };
+    check(
+        3,
+        vec![
+            (submit(arrival(1, 1)), "run 1"),
+            (submit(arrival(1, 2)), "place 1/2 1"),
+            (submit(arrival(1, 3)), "place 1/3 2"),
+            (submit(arrival(1, 4)), "place 1/4 3"),
+            (submit(arrival(1, 6)), "queue-full 1/6, record 6"),
+            // The newest of the flood goes, and the newcomer is second.
+            (
+                submit(arrival(2, 7)),
+                "queue-full 1/4, record 4, place 2/7 2, place 1/3 3",
+            ),
+            // Two, one, and nothing: nobody has far more than a third.
+            (
+                submit(arrival(3, 8)),
+                "queue-full 1/3, record 3, place 3/8 3",
+            ),
+            (submit(arrival(4, 10)), "record 10"),
+            (submit(big), "record 9"),
+            (
+                Input::Disconnected(ConnectionId::new(2)),
+                "record 7, place 3/8 2",
+            ),
+            // What is to stay without its client stays.
+            (submit(detached), "place 1/5 3"),
+            (submit(arrival(4, 11)), "record 11"),
+        ],
+    );
+}
+
+#[test]
 fn deadlines_and_cancellation() {
     let late = Arrival {
         deadline: Some(SECOND * 2),

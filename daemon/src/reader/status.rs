@@ -95,7 +95,7 @@ impl View<'_> {
             sink: &mut sink,
             progress: &mut |_, _| true,
         };
-        let found = scan(root, &mut |_| true)?.unwrap_or_default();
+        let found = scan(&source, &mut |_| true)?.unwrap_or_default();
         let Some(found) = import(found, &NoNodes, &mut importer)? else {
             return Ok((Vec::new(), false));
         };
@@ -104,16 +104,19 @@ impl View<'_> {
             .into_iter()
             .map(|skipped| skipped.path)
             .collect();
-        let mut ignored = IgnoreRules::of(root);
-        let mut differences = differences(&active, &found.tree, self.database)?;
-        differences.retain(|difference| {
+        let mut ignored = IgnoreRules::of(&source);
+        let mut differing = Vec::new();
+        for difference in differences(&active, &found.tree, self.database)? {
             let path = difference.path.as_str();
-            difference.after.is_some() || !(left_out.contains(path) || ignored.is_ignored(path))
-        });
+            let is_there = difference.after.is_some();
+            if is_there || !(left_out.contains(path) || ignored.is_ignored(path)?) {
+                differing.push(difference);
+            }
+        }
         let sha256 = |blob: &_| match names.get(blob) {
             Some(sha256) => Ok(*sha256),
             None => self.database.known_blob(blob).map(|info| info.sha256),
         };
-        Ok(fitting(path_changes(&differences, &[], sha256)?))
+        Ok(fitting(path_changes(&differing, &[], sha256)?))
     }
 }

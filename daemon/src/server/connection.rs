@@ -49,6 +49,8 @@ pub(super) struct Connection {
     pub(super) pid: Option<u32>,
     pub(super) daemon: Arc<Daemon>,
     session: Mutex<Session>,
+    /// What the daemon counts as held for this client; changes under the session's lock.
+    held: AtomicUsize,
     outbox: Outbox,
     hosted: OnceLock<Arc<Hosted>>,
     phase: watch::Sender<Phase>,
@@ -68,6 +70,7 @@ impl Connection {
             pid,
             daemon,
             session,
+            held: AtomicUsize::new(0),
             outbox: Outbox::new(),
             hosted: OnceLock::new(),
             phase: watch::Sender::new(Phase::Open),
@@ -100,7 +103,11 @@ impl Connection {
     /// Answers a request.
     pub(super) fn answer(&self, request: u64, outcome: &Outcome) {
         let line = answer_line(request, outcome);
-        if locked(&self.session).answered(request) {
+        let mut session = locked(&self.session);
+        let was_asked = session.answered(request);
+        self.count_held(&session);
+        drop(session);
+        if was_asked {
             self.outbox.send(line);
             self.resumed.notify_one();
             self.settled.notify_one();
@@ -224,11 +231,33 @@ impl Connection {
             tokio::select! {
                 read = reader.read(&mut buffer) => match read? {
                     0 => return Ok(()),
-                    length => locked(&self.session).receive(buffer.get(..length).unwrap_or_default()),
+                    length => self.receive(buffer.get(..length).unwrap_or_default()),
                 },
                 () = self.resumed.notified() => {}
             }
         }
+    }
+
+    fn receive(&self, bytes: &[u8]) {
+        let mut session = locked(&self.session);
+        session.receive(bytes);
+        if !self.count_held(&session) {
+            session.no_room();
+        }
+    }
+
+    fn next_action(&self) -> Option<Action> {
+        let mut session = locked(&self.session);
+        let action = session.next_action();
+        self.count_held(&session);
+        action
+    }
+
+    /// Tells the daemon what is held for this client; answers whether there is room for all.
+    fn count_held(&self, session: &Session) -> bool {
+        let now = session.held();
+        let before = self.held.swap(now, Ordering::Relaxed);
+        self.daemon.holds(before, now)
     }
 
     /// Does what the session asks for; `false` when the connection is to end.
@@ -239,7 +268,7 @@ impl Connection {
                 // `left` ends the connection once what is under way is answered.
                 std::future::pending::<()>().await;
             }
-            let Some(action) = locked(&self.session).next_action() else {
+            let Some(action) = self.next_action() else {
                 return true;
             };
             match action {
@@ -280,7 +309,10 @@ impl Connection {
 
     /// Ends all that the client held.
     fn depart(&self) {
-        let leases = locked(&self.session).end();
+        let mut session = locked(&self.session);
+        let leases = session.end();
+        self.count_held(&session);
+        drop(session);
         self.phase.send_replace(Phase::Over);
         if let Some(hosted) = self.hosted.get() {
             for lease in leases {

@@ -3,7 +3,7 @@
 //! Owns: the list of connections, the bounds on concurrent reads and imports, and the wish to stop.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -43,6 +43,8 @@ pub(super) struct Daemon {
     started: Instant,
     connections: Mutex<BTreeMap<ConnectionId, Arc<Connection>>>,
     numbers: AtomicU64,
+    /// Bytes held in memory for all clients.
+    held: AtomicUsize,
     stop: watch::Sender<bool>,
     /// Something ended: perhaps the daemon is idle now.
     ended: Notify,
@@ -63,6 +65,7 @@ impl Daemon {
             started: Instant::now(),
             connections: Mutex::default(),
             numbers: AtomicU64::new(1),
+            held: AtomicUsize::new(0),
             stop: watch::Sender::new(false),
             ended: Notify::new(),
         })
@@ -123,6 +126,14 @@ impl Daemon {
         let connection = Connection::new(Arc::clone(self), id, pid);
         connections.insert(id, Arc::clone(&connection));
         Some(connection)
+    }
+
+    /// What is held for one client was `before` bytes and is `now`. Answers whether there is room.
+    pub(super) fn holds(&self, before: usize, now: usize) -> bool {
+        // Wraps where it shrinks; the sum over all clients never does.
+        let change = now.wrapping_sub(before);
+        let held = self.held.fetch_add(change, Ordering::Relaxed);
+        held.wrapping_add(change) as u64 <= self.config.limits.client_bytes
     }
 
     /// A client has gone.

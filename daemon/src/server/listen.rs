@@ -29,8 +29,8 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long clients have to read their last answers.
 const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
-/// The pause after the system would not give another connection.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// The first and the longest pause after the system would not give another connection.
+const ACCEPT_PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 /// No daemon leaves before its first client has had a chance to come.
 const LEAST_IDLE: Duration = Duration::from_millis(200);
 
@@ -106,6 +106,7 @@ fn bind(daemon: &Daemon) -> Result<Listener, Refusal> {
 async fn accept_all(daemon: &Arc<Daemon>, listener: &Listener, signals: &mut Signals) {
     let idle_timeout = daemon.config.idle_timeout.max(LEAST_IDLE);
     let mut idle_since = Some(Instant::now());
+    let mut trouble = Trouble::default();
     loop {
         let idle_until = idle_since.and_then(|since| since.checked_add(idle_timeout));
         let idle = async {
@@ -118,15 +119,9 @@ async fn accept_all(daemon: &Arc<Daemon>, listener: &Listener, signals: &mut Sig
             biased;
             () = daemon.stops() => return,
             () = signals.next() => return,
-            accepted = listener.accept() => match accepted {
-                Ok(stream) => {
-                    idle_since = None;
-                    take_in(daemon, stream);
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    sleep(ACCEPT_PAUSE).await;
-                }
+            accepted = trouble.accept(listener) => if let Some(stream) = accepted {
+                idle_since = None;
+                take_in(daemon, stream);
             },
             () = daemon.something_ends() => {}
             () = idle => {
@@ -137,6 +132,47 @@ async fn accept_all(daemon: &Arc<Daemon>, listener: &Listener, signals: &mut Sig
         idle_since = daemon
             .is_idle()
             .then(|| idle_since.unwrap_or_else(Instant::now));
+    }
+}
+
+/// How accepting goes. When the system has no file for another connection, the client that waits makes
+/// every try fail at once: without a pause the daemon would do nothing else, and its log grow for ever.
+#[derive(Default)]
+struct Trouble {
+    /// Tries since one succeeded.
+    failed: u64,
+    /// The last pause.
+    pause: Duration,
+    /// When it is over.
+    until: Option<Instant>,
+}
+
+impl Trouble {
+    /// The next connection; `None` when there was none to have. May be dropped at any time: the pause
+    /// goes on.
+    async fn accept(&mut self, listener: &Listener) -> Option<Stream> {
+        if let Some(until) = self.until {
+            sleep_until(until).await;
+        }
+        match listener.accept().await {
+            Ok(stream) => {
+                if self.failed > 0 {
+                    tracing::info!(failed = self.failed, "connections are accepted again");
+                }
+                *self = Self::default();
+                Some(stream)
+            }
+            Err(error) => {
+                // Said once, and again when it is over.
+                if self.failed == 0 {
+                    tracing::warn!(%error, "a connection could not be accepted; it waits, and is tried again");
+                }
+                self.failed += 1;
+                self.pause = (self.pause * 2).clamp(ACCEPT_PAUSES.0, ACCEPT_PAUSES.1);
+                self.until = Some(Instant::now() + self.pause);
+                None
+            }
+        }
     }
 }
 

@@ -56,9 +56,12 @@ pub fn run_in(world: World, options: &Options) -> Result<(), Refusal> {
     if let Some(idle_timeout) = options.idle_timeout {
         config.idle_timeout = idle_timeout;
     }
+    if let Some(connections) = options.max_connections {
+        config.limits.connections = connections;
+    }
     let place = Place::prepare(&*world.disk, uid, &options.runtime_directory(uid))?;
     logging::start(options, &*world.disk, &place)?;
-    raise_open_files();
+    bound_connections(&mut config.limits.connections, raise_open_files());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .thread_name("server")
@@ -75,8 +78,12 @@ pub fn run_in(world: World, options: &Options) -> Result<(), Refusal> {
 /// every hand-over slower (measured, see the facts page).
 const WORKERS: usize = 2;
 
-/// Each connection is a file, and so is each open database: take what the system allows.
-fn raise_open_files() {
+/// Open files that are not for clients: databases, locks, what is read and written.
+const FILES_OF_ITS_OWN: u64 = 256;
+
+/// Each connection is a file, and so is each open database: takes what the system allows, and answers
+/// how many that is.
+fn raise_open_files() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -85,6 +92,20 @@ fn raise_open_files() {
     };
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
         tracing::debug!(%error, "cannot raise the number of open files");
+    }
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Clients may not take the last open file: without one nothing can be published, for nobody.
+fn bound_connections(connections: &mut u64, open_files: u64) {
+    let most = open_files - FILES_OF_ITS_OWN.min(open_files / 2);
+    if *connections > most {
+        tracing::warn!(
+            open_files,
+            wanted = *connections,
+            "the system allows few open files: no more than {most} clients are served at once"
+        );
+        *connections = most;
     }
 }
 

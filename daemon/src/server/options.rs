@@ -28,6 +28,9 @@ pub struct Options {
     /// Leave after this long without clients or work, such as `30m`
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub idle_timeout: Option<Duration>,
+    /// Clients served at once; more are told so and turned away [default: 4096]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_connections: Option<u64>,
     /// How log lines look
     #[arg(long, value_enum, default_value_t)]
     pub log_format: LogFormat,

@@ -135,6 +135,43 @@ fn a_long_line_ends_the_connection_after_what_came_before() {
 }
 
 #[test]
+fn when_there_is_no_room_those_go_who_hold_much() {
+    // A small client goes on whatever the others hold.
+    let mut small = greeted(true);
+    small.receive(&vec![b'x'; CONNECTION_BYTES]);
+    small.no_room();
+    assert!(small.wants_bytes());
+    assert_eq!(drain(&mut small), "");
+    small.receive(format!("\n{}\n", request(2, "queue", "{}")).as_bytes());
+    assert_eq!(drain(&mut small), "invalid-request None, serve 2 queue");
+    // A long line, many requests, content sent ahead: each is held, and given back.
+    let long = vec![b'x'; CONNECTION_BYTES + 1];
+    let blob = r#"{"sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","bytes":300000,"offset":0,"data":"DATA"}"#;
+    let blob = blob.replace("DATA", &"AAAA".repeat(CONNECTION_BYTES / 3 + 1));
+    let owner = format!(r#"{{"owner":"{}"}}"#, "x".repeat(CONNECTION_BYTES));
+    let check = |bytes: Vec<u8>, served: &str| {
+        let mut session = greeted(true);
+        session.receive(&bytes);
+        assert_eq!(drain(&mut session), served);
+        assert!(session.held() > CONNECTION_BYTES, "{}", session.held());
+        session.no_room();
+        assert!(!session.wants_bytes());
+        assert_eq!(drain(&mut session), "limit-exceeded None, end");
+        session.end();
+        assert_eq!(session.held(), 0);
+    };
+    check(long, "");
+    check(
+        format!("{}\n", request(2, "blob.put", &blob)).into_bytes(),
+        "ok 2",
+    );
+    check(
+        format!("{}\n", request(2, "lease.acquire", &owner)).into_bytes(),
+        "serve 2 lease.acquire",
+    );
+}
+
+#[test]
 fn requests_under_way_are_bounded() {
     let mut session = greeted(true);
     let many = CONNECTION_REQUESTS as u64 + 2;

@@ -5,6 +5,7 @@
 //!
 //! Keeps invariants 1 and 2.
 
+use semaprax_protocol::reading::read_json;
 use semaprax_protocol::{RecordDigest, Revision, Seq};
 use serde::{Deserialize, Serialize};
 
@@ -59,21 +60,27 @@ impl Active {
         Ok(bytes)
     }
 
-    /// Reads the bytes of ACTIVE.
+    /// Reads the bytes of ACTIVE: the canonical ones and no others.
     pub fn decode(bytes: &[u8]) -> StoreResult<Self> {
-        let line: Line = serde_json::from_slice(bytes)
-            .map_err(|error| StoreError::damaged(format!("ACTIVE cannot be read: {error}")))?;
+        let line: Line = read_json(bytes)
+            .map_err(|reason| StoreError::damaged(format!("ACTIVE cannot be read: {reason}")))?;
         if line.schema != SCHEMA {
             return Err(StoreError::damaged(format!(
                 "ACTIVE has the schema `{}`",
                 line.schema
             )));
         }
-        Ok(Self {
+        let active = Self {
             seq: line.seq,
             revision: line.revision,
             record: line.record,
-        })
+        };
+        if active.encode()? != bytes {
+            return Err(StoreError::damaged(
+                "ACTIVE is not written as it is written here",
+            ));
+        }
+        Ok(active)
     }
 }
 
@@ -130,6 +137,13 @@ mod tests {
             "{}",
             &expect.replace("active/1", "active/9"),
             &expect[..expect.len() / 2],
+            // Other spellings of the same.
+            expect.trim_end(),
+            &format!(" {expect}"),
+            &format!("{expect}\n"),
+            &expect.replace("\"seq\":1", "\"seq\": 1"),
+            &expect.replace("schema", "s\\u0063hema"),
+            &expect.replace('{', "[").replace('}', "]"),
         ] {
             assert!(Active::decode(bad.as_bytes()).is_err(), "{bad:?}");
         }

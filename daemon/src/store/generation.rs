@@ -1,11 +1,12 @@
 //! A generation's manifest, and the revision that is its digest.
 //!
-//! Owns: the canonical bytes of `manifest.json`: one JSON line with fixed field order.
+//! Owns: the canonical bytes of `manifest.json`: one JSON line with fixed field order. It is for other
+//! programs: nothing here reads it, its bytes are compared with what they have to be.
 //!
 //! Keeps invariant 1: a revision names exactly one content, one set of stamps, one place in history.
 
 use semaprax_protocol::{Revision, Seq, StampedDigest, TreeDigest};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::tree::Tree;
 use super::{StoreError, StoreResult};
@@ -14,8 +15,7 @@ const SCHEMA: &str = "semaprax.manifest/1";
 const CONTEXT: &str = "semaprax 1 revision";
 
 /// What a generation is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Manifest {
     schema: String,
     seq: Seq,

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use camino::Utf8Path;
 use semaprax_protocol::documents::{Receipt, SkipReason};
 use semaprax_protocol::request::PublishDirectory;
+use semaprax_protocol::submission::EntryKind;
 use semaprax_protocol::{
     Code, Diagnostic, LogicalPath, Refusal, Revision, SubmissionId, TreeDigest, WorkspaceId,
 };
@@ -23,8 +24,8 @@ use crate::pipeline::admit::Content;
 use crate::store::layout::STATE_DIRECTORY;
 use crate::store::objects::Blob;
 use crate::store::tree::{Draft, Found, ListedLeaf, Tree, for_each_leaf};
-use crate::store::{StoreError, StoreResult, identity};
-use crate::world::source::{IgnoreRules, SourceDirectory, scan};
+use crate::store::{StoreError, identity};
+use crate::world::source::{IgnoreRules, ReadOutcome, SourceDirectory, scan};
 
 /// The marker that `export` leaves in a directory.
 #[derive(Debug, Serialize, Deserialize)]
@@ -41,6 +42,8 @@ impl ExportMarker {
     pub(super) const SCHEMA: &'static str = "semaprax.export-marker/1";
     /// Its name in the directory's own state directory: never content, whatever the ignore rules.
     pub(super) const NAME: &'static str = "EXPORT";
+    /// The largest one that is read.
+    const BYTES: u64 = 4096;
 }
 
 impl Writer {
@@ -86,7 +89,7 @@ impl Writer {
                 .hint(hint)
                 .into()
         };
-        match self.read_marker(directory)? {
+        match Self::read_marker(directory)? {
             None => Err(refuse(format!(
                 "`{directory}` does not say which revision it comes from"
             ))),
@@ -98,12 +101,13 @@ impl Writer {
     }
 
     /// The marker of a directory; `None` when there is none that can be read.
-    fn read_marker(&self, directory: &Utf8Path) -> Result<Option<ExportMarker>, Refusal> {
-        let marker = directory.join(STATE_DIRECTORY).join(ExportMarker::NAME);
-        match self.ledger.store.world.disk.read(&marker) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error.into()),
+    fn read_marker(directory: &Utf8Path) -> Result<Option<ExportMarker>, Refusal> {
+        let marker = format!("{STATE_DIRECTORY}/{}", ExportMarker::NAME);
+        match SourceDirectory::open(directory)?.read(&marker, ExportMarker::BYTES)? {
+            ReadOutcome::Content(EntryKind::File | EntryKind::Executable, bytes) => {
+                Ok(serde_json::from_slice(&bytes).ok())
+            }
+            _ => Ok(None),
         }
     }
 
@@ -147,7 +151,7 @@ impl Writer {
             return;
         };
         let ours = identity::workspace_id(&self.ledger.store.database).ok();
-        let marked = self.read_marker(directory).ok().flatten();
+        let marked = Self::read_marker(directory).ok().flatten();
         if marked.is_some_and(|marker| {
             Some(marker.workspace) == ours && marker.revision != revision.to_string()
         }) && let Err(refusal) = self.write_marker(directory, revision)
@@ -161,7 +165,7 @@ impl Writer {
     fn import_on(&self, base: &Tree, directory: &Utf8Path) -> Result<(Tree, Vec<Blob>), Refusal> {
         let (store, limits) = (&self.ledger.store, &self.ledger.limits);
         let source = SourceDirectory::open(directory)?;
-        let scan = scan(directory, &mut |_| true)?.unwrap_or_default();
+        let scan = scan(&source, &mut |_| true)?.unwrap_or_default();
         let (mut fresh, mut bytes) = (Vec::new(), 0u64);
         let mut sink = |blobs: Vec<Blob>| -> Result<(), Refusal> {
             for blob in blobs {
@@ -202,7 +206,7 @@ impl Writer {
                 .at(skipped.path.as_str())
                 .into());
         }
-        let kept = self.kept_ignored(base, &taken.tree, directory)?;
+        let kept = self.kept_ignored(base, &taken.tree, &source)?;
         let mut draft = Draft::of(&taken.tree, &store.database);
         for (path, leaf) in kept {
             if matches!(draft.find(&path)?, Found::Nothing) {
@@ -217,22 +221,28 @@ impl Writer {
         &self,
         base: &Tree,
         imported: &Tree,
-        directory: &Utf8Path,
-    ) -> StoreResult<Vec<ListedLeaf>> {
+        source: &SourceDirectory,
+    ) -> Result<Vec<ListedLeaf>, Refusal> {
         let database = &self.ledger.store.database;
         let mut present = BTreeSet::new();
         for_each_leaf(imported.root(), "", database, &mut |path, _| {
             present.insert(path);
             Ok(true)
         })?;
-        let mut rules = IgnoreRules::of(directory);
-        let mut kept = Vec::new();
+        let mut missing = Vec::new();
         for_each_leaf(base.root(), "", database, &mut |path: LogicalPath, leaf| {
-            if !present.contains(&path) && rules.is_ignored(path.as_str()) {
-                kept.push((path, leaf));
+            if !present.contains(&path) {
+                missing.push((path, leaf));
             }
             Ok(true)
         })?;
+        let mut rules = IgnoreRules::of(source);
+        let mut kept = Vec::new();
+        for (path, leaf) in missing {
+            if rules.is_ignored(path.as_str())? {
+                kept.push((path, leaf));
+            }
+        }
         Ok(kept)
     }
 }

@@ -183,8 +183,8 @@ fn import_directory(
 ) -> Result<Imported, Refusal> {
     let abandoned =
         || -> Refusal { Diagnostic::new(Code::Cancelled, "the import was abandoned").into() };
-    let scan = scan(&params.directory, &mut |seen| progress(seen, None))?.ok_or_else(abandoned)?;
     let source = SourceDirectory::open(&params.directory)?;
+    let scan = scan(&source, &mut |seen| progress(seen, None))?.ok_or_else(abandoned)?;
     let (world, layout) = (store.world.clone(), store.layout.clone());
     // The sink writes while the draft reads nothing of the store: all nodes are made in memory.
     let nodes = NoNodes;

@@ -14,6 +14,7 @@ use crate::documents::{
     LeaseGrant, LeaseList, LeaseReleased, Listing, LogPage, Pinned, Publication, Queue, Receipt,
     TreeDiff, Verification, WatchEvent, Why, WorkspaceStatus,
 };
+use crate::reading::{Unreadable, read_json};
 use crate::{Code, Diagnostic, Refusal};
 
 macro_rules! methods {
@@ -39,9 +40,9 @@ macro_rules! methods {
             pub fn parse(method: &str, params: Option<&RawValue>) -> Result<Self, Refusal> {
                 let text = params.map_or("{}", RawValue::get);
                 match method {
-                    $($method => serde_json::from_str::<$params>(text)
+                    $($method => read_json::<$params>(text.as_bytes())
                         .map(Self::$variant)
-                        .map_err(|error| malformed(method, &error)),)*
+                        .map_err(|reason| malformed(method, &reason)),)*
                     _ => Err(Diagnostic::new(
                         Code::InvalidRequest,
                         format!("there is no method `{}`", method.chars().take(60).collect::<String>()),
@@ -98,7 +99,7 @@ pub trait Method: Sized {
     fn reply(response: Response) -> Option<Self::Reply>;
 }
 
-fn malformed(method: &str, error: &serde_json::Error) -> Refusal {
+fn malformed(method: &str, reason: &Unreadable) -> Refusal {
     // A submission that cannot be read is the author's fault, whatever it came in.
     let code = if method == "publish" {
         Code::InvalidSubmission
@@ -107,7 +108,7 @@ fn malformed(method: &str, error: &serde_json::Error) -> Refusal {
     };
     Diagnostic::new(
         code,
-        format!("the parameters of `{method}` cannot be read: {error}"),
+        format!("the parameters of `{method}` cannot be read: {reason}"),
     )
     .into()
 }
@@ -193,7 +194,9 @@ mod tests {
             match Request::parse(method, None) {
                 Ok(request) => assert_eq!(request.method(), *method),
                 Err(refusal) => assert!(
-                    refusal.diagnostics[0].message.contains("missing field"),
+                    refusal.diagnostics[0]
+                        .message
+                        .contains("it lacks the field `"),
                     "{method}: {refusal}"
                 ),
             }

@@ -19,8 +19,17 @@ macro_rules! fields {
     };
 }
 
-fields! {
-    serde(rename_all = "camelCase", deny_unknown_fields);
+macro_rules! params {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })*) => {
+        fields! {
+            serde(rename_all = "camelCase", deny_unknown_fields, remote = "Self");
+            $($(#[$doc])* $name { $($(#[$field_doc])* $field: $type,)* })*
+        }
+        crate::object::object_form!($($name),*);
+    };
+}
+
+params! {
 
     /// Parameters of `hello`.
     Hello {

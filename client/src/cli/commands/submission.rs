@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use clap::ArgMatches;
+use semaprax_protocol::reading::read_json;
 use semaprax_protocol::submission::{Change, FileMode, Submission};
 use semaprax_protocol::{Code, Diagnostic, Refusal, SchemaTag};
 
@@ -49,8 +50,7 @@ pub(super) fn from_json(file: &Path) -> Result<Submission, Refusal> {
 }
 
 fn parse(bytes: &[u8]) -> Result<Submission, Refusal> {
-    serde_json::from_slice(bytes).map_err(|reason| {
-        // The text of the reason ends with the line and the column.
+    read_json(bytes).map_err(|reason| {
         let message = format!("the submission cannot be read: {reason}");
         let mut bad = Diagnostic::new(Code::InvalidSubmission, message);
         if reason.line() > 0 {

@@ -129,8 +129,9 @@ fn limits(out: &mut Vec<u8>, limits: &Limits) -> io::Result<()> {
     writeln!(out, "             message {}", bytes(limits.message_bytes))?;
     writeln!(
         out,
-        "             {}",
-        plural(limits.connections, "connection")
+        "             {}, {} held for them",
+        plural(limits.connections, "connection"),
+        bytes(limits.client_bytes)
     )
 }
 

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use semaprax_protocol::reading::read_json;
 use semaprax_protocol::submission::OnStale;
 use semaprax_protocol::{
     LogicalPath, RecordDigest, Revision, Seq, StampedDigest, SubmissionId, Timestamp, TreeDigest,
@@ -93,6 +94,22 @@ impl Record {
             .map_err(|error| StoreError::damaged(format!("a record cannot be written: {error}")))
     }
 
+    /// Reads the bytes of a record: the canonical ones and no others.
+    pub fn decode(bytes: &[u8]) -> StoreResult<Self> {
+        let record: Self = read_json(bytes)
+            .map_err(|reason| StoreError::damaged(format!("a record cannot be read: {reason}")))?;
+        if record.schema != Self::SCHEMA {
+            let message = format!("a record has the schema `{}`", record.schema);
+            return Err(StoreError::damaged(message));
+        }
+        if record.encode()? != bytes {
+            return Err(StoreError::damaged(
+                "a record is not written as it is written here",
+            ));
+        }
+        Ok(record)
+    }
+
     /// The digest of the canonical bytes.
     pub fn digest(bytes: &[u8]) -> RecordDigest {
         RecordDigest::from_bytes(blake3::derive_key(CONTEXT, bytes))
@@ -130,8 +147,8 @@ fn checked((body, digest, collected): Row) -> StoreResult<StoredRecord> {
             "record {digest} does not match its digest"
         )));
     }
-    let record: Record = serde_json::from_slice(&body)
-        .map_err(|error| StoreError::damaged(format!("record {digest} cannot be read: {error}")))?;
+    let record = Record::decode(&body)
+        .map_err(|error| StoreError::damaged(format!("record {digest}: {error}")))?;
     Ok(StoredRecord {
         digest,
         record,

@@ -7,7 +7,7 @@
 
 use semaprax_protocol::limits::SEGMENT_BYTES;
 use semaprax_protocol::submission::EntryKind;
-use semaprax_protocol::{BlobDigest, StampedDigest, TreeDigest};
+use semaprax_protocol::{BlobDigest, LogicalPath, StampedDigest, TreeDigest};
 
 use super::page::{Node, Page};
 use super::{Branch, Entry, Leaf, Named, UNSTAMPED};
@@ -146,7 +146,8 @@ impl<'bytes> Cursor<'bytes> {
             }
             number |= part << shift;
             if byte & 0x80 == 0 {
-                return Some(number);
+                // The shortest spelling is the only one: a last group of nothing adds nothing.
+                return (part > 0 || shift == 0).then_some(number);
             }
         }
         None
@@ -162,7 +163,7 @@ impl<'bytes> Cursor<'bytes> {
             .ok()
             .filter(|&length| length <= SEGMENT_BYTES)?;
         let name = std::str::from_utf8(self.take(length)?).ok()?;
-        Some((kind, name))
+        LogicalPath::is_segment(name).then_some((kind, name))
     }
 
     /// Digests and sums, and of a directory its stamp.
@@ -179,7 +180,7 @@ impl<'bytes> Cursor<'bytes> {
     }
 }
 
-/// Reads a node; `None` when the bytes are not one.
+/// Reads a node; `None` when the bytes are not one. What is read is written as the same bytes.
 pub(super) fn decode(bytes: &[u8]) -> Option<Node> {
     if bytes.first() == Some(&KIND_PAGE) {
         return decode_pages(bytes);
@@ -237,10 +238,75 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn a_name_is_a_segment_and_a_number_is_short() {
+        let node = |name: &str, number: &[u8]| {
+            let mut bytes = Vec::new();
+            put_name(&mut bytes, KIND_FILE, name);
+            bytes.extend([7; 32]);
+            bytes.extend(number);
+            bytes.push(1);
+            bytes
+        };
+        let check = |name: &str, number: &[u8], good: bool| {
+            assert_eq!(
+                decode(&node(name, number)).is_some(),
+                good,
+                "{name:?} {number:?}"
+            );
+        };
+        check("a", &[0], true);
+        check("a", &[0x80, 1], true);
+        check("a", &[0x80, 0], false);
+        check("a", &[0xff, 0x80, 0], false);
+        for bad in [
+            "",
+            ".",
+            "..",
+            "a/b",
+            "/",
+            ".git",
+            ".Semaprax-Workspace",
+            "a\u{0}",
+            "a\n",
+        ] {
+            check(bad, &[0], false);
+        }
+    }
+
     proptest! {
         #[test]
         fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             drop(decode(&bytes));
+        }
+
+        /// A good node with bytes changed, cut or doubled is none, or is written as it was read.
+        #[test]
+        fn there_is_one_spelling_of_a_node(
+            names in prop::collection::btree_map("[a-z]{1,9}", any::<u64>(), 1..6),
+            place in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+            how in 0..4u8,
+        ) {
+            let entries = names.iter().map(|(name, number)| {
+                let leaf = Leaf { kind: EntryKind::File, blob: BlobDigest::from_bytes([7; 32]), bytes: *number, stamp: number % 300 };
+                (name.as_str().into(), Entry::Leaf(leaf))
+            }).collect();
+            let mut bytes = encode(&Node::Names(entries));
+            let place = place.index(bytes.len());
+            match how {
+                0 => bytes[place] = byte,
+                1 => bytes.truncate(place),
+                2 => bytes.insert(place, byte),
+                // Makes a longer spelling of a number that ends here.
+                _ => {
+                    bytes[place] |= 0x80;
+                    bytes.insert(place + 1, 0);
+                }
+            }
+            if let Some(back) = decode(&bytes) {
+                prop_assert_eq!(encode(&back), bytes);
+            }
         }
 
         #[test]

@@ -9,9 +9,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use camino::Utf8Path;
+use semaprax_protocol::limits::PATH_BYTES;
+
+use super::read::read_apart;
 
 /// More than any real index; a length beyond it is not one.
-const INDEX_BYTES: u64 = 1 << 30;
+const INDEX_BYTES: u64 = 256 << 20;
+/// The largest `.git` file.
+const GIT_FILE_BYTES: u64 = 4096;
 
 /// The paths below `root` that are in the index of the work tree around it.
 pub(super) fn tracked(root: &Utf8Path) -> Vec<String> {
@@ -43,12 +48,7 @@ pub(super) fn tracked(root: &Utf8Path) -> Vec<String> {
 }
 
 fn read(path: &Path) -> Option<Index> {
-    let is_small =
-        fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= INDEX_BYTES);
-    if !is_small {
-        return None;
-    }
-    let bytes = fs::read(path).ok()?;
+    let bytes = read_apart(path, INDEX_BYTES)?;
     // The index does not say which hash it uses; only with the right one it ends where it should.
     [20, 32].into_iter().find_map(|hash| parse(&bytes, hash))
 }
@@ -85,10 +85,7 @@ fn git_directory(directory: &Path) -> Option<PathBuf> {
     if found.is_dir() {
         return Some(git);
     }
-    if !found.is_file() || found.len() > 4096 {
-        return None;
-    }
-    let text = fs::read_to_string(&git).ok()?;
+    let text = String::from_utf8(read_apart(&git, GIT_FILE_BYTES)?).ok()?;
     let target = text.strip_prefix("gitdir:")?.trim();
     Some(directory.join(target))
 }
@@ -208,8 +205,10 @@ fn parse(bytes: &[u8], hash: usize) -> Option<Index> {
             let used = header + last.len() + 1;
             bytes.take(used.next_multiple_of(8) - used)?;
         }
-        let is_file = mode & 0o170_000 != GITLINK && !last.is_empty();
-        let path = std::str::from_utf8(&last).ok().filter(|_| is_file);
+        // Each entry of version 4 takes over what it likes of the path before it: a few bytes may name
+        // a path of any length, and it is written out only when it can be one.
+        let is_file = mode & 0o170_000 != GITLINK && (1..=PATH_BYTES).contains(&last.len());
+        let path = is_file.then(|| std::str::from_utf8(&last).ok()).flatten();
         paths.push(path.map(str::to_owned));
     }
     let mut link = None;
@@ -294,6 +293,39 @@ mod tests {
             run(&["add", "c", "d"]);
             assert_eq!(tracked(root), ["a", "c", "d"], "{format}");
         }
+    }
+
+    /// Each entry of version 4 may take over all of a long path: a few bytes an entry, and the text of
+    /// all of them is far more than the file.
+    #[test]
+    fn an_index_names_no_path_that_cannot_be_one() {
+        let entry = |strip: u8, name: &[u8]| {
+            let mut bytes = vec![0; BEFORE_MODE];
+            bytes.extend(0o100_644_u32.to_be_bytes());
+            bytes.extend([0; AFTER_MODE + 20 + 2]);
+            bytes.push(strip);
+            bytes.extend(name);
+            bytes.push(0);
+            bytes
+        };
+        let index = |first: usize, count: u32| {
+            let mut bytes = b"DIRC\0\0\0\x04".to_vec();
+            bytes.extend((count + 1).to_be_bytes());
+            bytes.extend(entry(0, &vec![b'x'; first]));
+            for _ in 0..count {
+                bytes.extend(entry(0, b""));
+            }
+            bytes.extend([0; 20]);
+            parse(&bytes, 20).unwrap()
+        };
+        let check = |first: usize, count: u32, named: usize| {
+            let paths = index(first, count).paths;
+            assert_eq!(paths.iter().flatten().count(), named, "{first}");
+        };
+        check(PATH_BYTES, 10, 11);
+        check(PATH_BYTES + 1, 10, 0);
+        // A hundred gigabytes, were they written out.
+        check(10 << 20, 10_000, 0);
     }
 
     proptest! {

@@ -4,11 +4,6 @@
 //! only user of the real file system: nothing in here is ours, and nothing of it is changed.
 //! Never: opens a FIFO, socket or device; follows a symlink; leaves the directory.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "part of the world that the ban points to"
-)]
-
 mod git_index;
 mod ignored;
 mod read;

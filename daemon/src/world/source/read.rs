@@ -6,9 +6,10 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
 use semaprax_protocol::submission::EntryKind;
 use semaprax_protocol::{Code, Diagnostic, Refusal};
 
@@ -95,12 +96,64 @@ impl SourceDirectory {
             Errno::ACCESS | Errno::PERM => Ok(ReadOutcome::Unreadable),
             // A symlink was put in the way, or a device without a driver.
             Errno::LOOP | Errno::XDEV | Errno::NXIO | Errno::NODEV => Ok(ReadOutcome::Special),
-            error => {
-                let place = self.path.join(path);
-                let message = format!("cannot read `{place}`: {}", io::Error::from(error));
-                Err(Diagnostic::new(Code::Io, message).at(path).into())
-            }
+            error => Err(self.failed("read", path, error)),
         }
+    }
+
+    /// An error that is not the fault of what lies there.
+    pub(super) fn failed(&self, what: &str, path: &str, error: rustix::io::Errno) -> Refusal {
+        let place = joined(self.path.as_str(), path);
+        let message = format!("cannot {what} `{place}`: {}", io::Error::from(error));
+        let at = if path.is_empty() { &place } else { path };
+        Diagnostic::new(Code::Io, message).at(at).into()
+    }
+
+    /// Where it was opened.
+    pub(super) fn path(&self) -> &Utf8Path {
+        &self.path
+    }
+
+    /// The names in the directory at `path`, the top itself for none, and what each is.
+    pub(super) fn list(&self, path: &str) -> rustix::io::Result<Vec<(Vec<u8>, FileType)>> {
+        let path = if path.is_empty() { "." } else { path };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut names = Vec::new();
+        let mut directory = Dir::new(self.open_directory(path, flags)?)?;
+        while let Some(entry) = directory.read() {
+            let entry = entry?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                // Some file systems do not say.
+                FileType::Unknown => {
+                    match rustix::fs::statat(directory.fd()?, name, AtFlags::SYMLINK_NOFOLLOW) {
+                        Ok(found) => FileType::from_raw_mode(found.st_mode),
+                        Err(rustix::io::Errno::NOENT) => continue,
+                        Err(error) => return Err(error),
+                    }
+                }
+                kind => kind,
+            };
+            names.push((name.to_bytes().to_vec(), kind));
+        }
+        Ok(names)
+    }
+
+    /// What lies at `path`.
+    pub(super) fn kind(&self, path: &str) -> rustix::io::Result<FileType> {
+        let (directory, name) = self.open_parent(path)?;
+        let found = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(FileType::from_raw_mode(found.st_mode))
+    }
+
+    /// The directory a path lies in, and its last segment, which may itself be a symlink: it has to be
+    /// looked at from its directory, without following it.
+    fn open_parent<'path>(&self, path: &'path str) -> rustix::io::Result<(OwnedFd, &'path str)> {
+        let look = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
+        Ok((self.open_directory(parent, look)?, name))
     }
 
     /// Opens a directory below the root, through no symlink and not out of it.
@@ -120,12 +173,8 @@ impl SourceDirectory {
 
     /// `None` when the file changed meanwhile.
     fn attempt(&self, path: &str, limit: u64) -> rustix::io::Result<Option<ReadOutcome>> {
-        let look = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // The last segment may itself be a symlink, which NO_SYMLINKS would refuse: look at it from
-        // its directory.
-        let (parent, name) = path.rsplit_once('/').unwrap_or((".", path));
-        let directory = self.open_directory(parent, look | OFlags::DIRECTORY)?;
-        let before = rustix::fs::statat(&directory, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
+        let (directory, name) = self.open_parent(path)?;
+        let before = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
         match FileType::from_raw_mode(before.st_mode) {
             FileType::Symlink => {
                 let target = rustix::fs::readlinkat(&directory, name, Vec::new())?;
@@ -141,6 +190,26 @@ impl SourceDirectory {
             }
             _ => Ok(Some(ReadOutcome::Special)),
         }
+    }
+}
+
+/// The entry `name` of `directory`; of the top for none.
+pub(super) fn joined(directory: &str, name: &str) -> String {
+    match (directory, name) {
+        ("", name) => name.to_owned(),
+        (directory, "") => directory.to_owned(),
+        (directory, name) => format!("{directory}/{name}"),
+    }
+}
+
+/// Reads a file that nothing opened before, by a path the system resolves; `None` for what is no file
+/// of at most `limit` bytes. Never waits for what is a FIFO by now.
+pub(super) fn read_apart(path: &Path, limit: u64) -> Option<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
+    match read_file(&file, limit).ok()?? {
+        ReadOutcome::Content(_, bytes) => Some(bytes),
+        _ => None,
     }
 }
 
@@ -245,5 +314,44 @@ mod tests {
         check("none", 100, "Gone");
         check("dir/file/below", 100, "Gone");
         check("../x", 100, "Special");
+        let list = |path: &str| {
+            let mut names = source.list(path).map_err(|error| error.to_string())?;
+            names.sort_by(|one, other| one.0.cmp(&other.0));
+            Ok::<_, String>(
+                names
+                    .into_iter()
+                    .map(|(name, kind)| (String::from_utf8(name).unwrap(), kind))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(
+            list("dir").unwrap(),
+            [("file".to_owned(), FileType::RegularFile)]
+        );
+        assert_eq!(list("").unwrap().len(), 6);
+        for none in [
+            "link", "escape", "pipe", "dir/file", "..", "none", "link/..",
+        ] {
+            list(none).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn what_is_read_apart_is_a_small_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        std::fs::write(at("file"), "content").unwrap();
+        std::os::unix::fs::symlink("file", at("link")).unwrap();
+        rustix::fs::mknodat(CWD, at("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+        let check = |name: &str, limit: u64, expect: Option<&str>| {
+            let got = read_apart(&at(name), limit);
+            assert_eq!(got.as_deref(), expect.map(str::as_bytes), "{name}");
+        };
+        check("file", 7, Some("content"));
+        check("file", 6, None);
+        check("link", 100, None);
+        check("pipe", 100, None);
+        check("none", 100, None);
+        check(".", 100, None);
     }
 }

@@ -2,18 +2,20 @@
 //!
 //! Owns: the ignore rules of `init`: `.gitignore` files of the tree only, hidden files are content, no
 //! parent directories, no global excludes; what is in the index of a git work tree is always content.
+//! Never: a path that the system resolves from the top: every name is looked at below the descriptor of
+//! the directory, so what is put in the way of the walk cannot lead it out.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::rc::Rc;
 
-use camino::Utf8Path;
-use ignore::WalkBuilder;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use semaprax_protocol::Refusal;
 use semaprax_protocol::documents::{SkipReason, Skipped};
-use semaprax_protocol::{Code, Diagnostic, Refusal};
 
 use super::git_index;
+use super::ignored::{RULES_FILE, Rules};
+use super::read::{SourceDirectory, joined};
 
 /// Names that are never content.
 pub(super) fn is_reserved(name: &[u8]) -> bool {
@@ -39,90 +41,154 @@ pub struct Scan {
 }
 
 /// How often `progress` is asked, in entries.
-const ASK_EVERY: usize = 512;
+const ASK_EVERY: u64 = 512;
 
-/// Walks `root`. `progress(entries so far)` is asked now and then; `false` abandons the walk with
+/// Walks a directory. `progress(entries so far)` is asked now and then; `false` abandons the walk with
 /// `None`.
 pub fn scan(
-    root: &Utf8Path,
+    source: &SourceDirectory,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Option<Scan>, Refusal> {
     let mut walk = Walk {
-        root: root.as_std_path(),
+        source,
         files: BTreeMap::new(),
         directories: BTreeSet::new(),
         skipped: Vec::new(),
+        open: vec![Open {
+            path: String::new(),
+            rules: None,
+        }],
     };
-    let walker = WalkBuilder::new(root)
-        .standard_filters(false)
-        .git_ignore(true)
-        .require_git(false)
-        .follow_links(false)
-        .filter_entry(|entry| entry.depth() == 0 || !is_reserved(entry.file_name().as_bytes()))
-        .build();
-    for (count, entry) in walker.enumerate() {
-        if count % ASK_EVERY == 0 && !progress(count as u64) {
-            return Ok(None);
+    let mut count = 0;
+    while let Some(mut directory) = walk.open.pop() {
+        let names = walk.list(&directory.path)?;
+        directory.add_rules(source, &names)?;
+        for name in names {
+            if count % ASK_EVERY == 0 && !progress(count) {
+                return Ok(None);
+            }
+            count += 1;
+            walk.take(&directory, name);
         }
-        walk.take(entry)?;
     }
-    for path in git_index::tracked(root) {
+    for path in git_index::tracked(source.path()) {
         walk.take_tracked(&path);
     }
     Ok(Some(walk.finish()))
 }
 
-struct Walk<'root> {
-    root: &'root Path,
-    /// Path -> whether it is a symlink.
-    files: BTreeMap<String, bool>,
-    directories: BTreeSet<String>,
-    skipped: Vec<Skipped>,
+/// A directory that is still to be listed.
+struct Open {
+    path: String,
+    /// The rules in force in it, those of the directories above included.
+    rules: Option<Rc<Chain>>,
 }
 
-impl Walk<'_> {
-    fn take(&mut self, entry: Result<ignore::DirEntry, ignore::Error>) -> Result<(), Refusal> {
-        let entry = match entry {
-            Ok(entry) => entry,
-            Err(error) => return self.take_error(&error),
+impl Open {
+    /// Takes the directory's own rules, if there are any. As git, rules behind a symlink are none.
+    fn add_rules(
+        &mut self,
+        source: &SourceDirectory,
+        names: &[(Vec<u8>, FileType)],
+    ) -> Result<(), Refusal> {
+        let is_rules = |(name, kind): &(Vec<u8>, FileType)| {
+            name == RULES_FILE.as_bytes() && *kind == FileType::RegularFile
         };
-        if entry.depth() == 0 {
-            return Ok(());
-        }
-        let kind = entry.file_type();
-        let relative = entry.path().strip_prefix(self.root).unwrap_or(entry.path());
-        let Some(path) = relative.to_str() else {
-            self.skip(relative, SkipReason::NameNotUtf8);
-            return Ok(());
-        };
-        match kind {
-            Some(kind) if kind.is_dir() => drop(self.directories.insert(path.to_owned())),
-            Some(kind) if kind.is_file() => drop(self.files.insert(path.to_owned(), false)),
-            Some(kind) if kind.is_symlink() => drop(self.files.insert(path.to_owned(), true)),
-            _ => self.skip(relative, SkipReason::SpecialFile),
+        if names.iter().any(is_rules)
+            && let Some(rules) = Rules::read(source, &self.path)?
+        {
+            let above = self.rules.take();
+            self.rules = Some(Rc::new(Chain { rules, above }));
         }
         Ok(())
     }
 
-    fn take_error(&mut self, error: &ignore::Error) -> Result<(), Refusal> {
-        let (path, depth) = position(error);
-        let gone = error
-            .io_error()
-            .is_some_and(|io| io.kind() == std::io::ErrorKind::NotFound);
-        match path {
-            Some(path) if depth > 0 => {
-                if !gone {
-                    let relative = path.strip_prefix(self.root).unwrap_or(path).to_owned();
-                    self.skip(&relative, SkipReason::Unreadable);
+    fn ignores(&self, path: &str, is_directory: bool) -> bool {
+        let rules = self.rules.as_ref();
+        rules.is_some_and(|rules| rules.ignores(path, is_directory))
+    }
+}
+
+/// The rules of a directory, and those above it.
+struct Chain {
+    rules: Rules,
+    above: Option<Rc<Self>>,
+}
+
+impl Chain {
+    /// What the nearest rule says: deeper files go before those above them.
+    fn ignores(&self, path: &str, is_directory: bool) -> bool {
+        let mut next = Some(self);
+        while let Some(chain) = next {
+            if let Some(ignored) = chain.rules.says(path, is_directory) {
+                return ignored;
+            }
+            next = chain.above.as_deref();
+        }
+        false
+    }
+}
+
+struct Walk<'source> {
+    source: &'source SourceDirectory,
+    /// Path -> whether it is a symlink.
+    files: BTreeMap<String, bool>,
+    directories: BTreeSet<String>,
+    skipped: Vec<Skipped>,
+    open: Vec<Open>,
+}
+
+impl Walk<'_> {
+    /// The names in a directory. One that is gone, or is none any more, has none.
+    fn list(&mut self, path: &str) -> Result<Vec<(Vec<u8>, FileType)>, Refusal> {
+        let error = match self.source.list(path) {
+            Ok(names) => return Ok(names),
+            Err(error) if path.is_empty() => return Err(self.source.failed("walk", path, error)),
+            Err(error) => error,
+        };
+        match error {
+            Errno::NOENT => {}
+            Errno::ACCESS | Errno::PERM | Errno::NAMETOOLONG => {
+                self.skip(path, SkipReason::Unreadable);
+            }
+            // Something else was put in its place.
+            Errno::LOOP | Errno::XDEV | Errno::NOTDIR => self.skip(path, SkipReason::SpecialFile),
+            error => return Err(self.source.failed("walk", path, error)),
+        }
+        Ok(Vec::new())
+    }
+
+    fn take(&mut self, directory: &Open, (name, kind): (Vec<u8>, FileType)) {
+        if is_reserved(&name) {
+            return;
+        }
+        let is_directory = kind == FileType::Directory;
+        let name = match String::from_utf8(name) {
+            Ok(name) => name,
+            Err(error) => {
+                let shown = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                let path = joined(&directory.path, &shown);
+                if !directory.ignores(&path, is_directory) {
+                    self.skip(&path, SkipReason::NameNotUtf8);
                 }
-                Ok(())
+                return;
             }
-            _ => {
-                let message = format!("cannot walk `{}`: {error}", self.root.display());
-                Err(Diagnostic::new(Code::Io, message)
-                    .at(self.root.display().to_string())
-                    .into())
+        };
+        let path = joined(&directory.path, &name);
+        if directory.ignores(&path, is_directory) {
+            return;
+        }
+        match kind {
+            FileType::Directory => {
+                self.directories.insert(path.clone());
+                self.open.push(Open {
+                    path,
+                    rules: directory.rules.clone(),
+                });
             }
+            FileType::RegularFile => drop(self.files.insert(path, false)),
+            FileType::Symlink => drop(self.files.insert(path, true)),
+            _ => self.skip(&path, SkipReason::SpecialFile),
         }
     }
 
@@ -136,25 +202,16 @@ impl Walk<'_> {
             return;
         }
         // No parent may be a symlink: the index of another tree could be lying there.
-        let parents = path
-            .match_indices('/')
-            .map(|(end, _)| path.get(..end).unwrap_or(path));
-        let is_plain = |parent: &str| {
-            fs::symlink_metadata(self.root.join(parent)).is_ok_and(|found| found.is_dir())
-        };
-        if !parents.into_iter().all(is_plain) {
-            return;
-        }
-        if let Ok(found) = fs::symlink_metadata(self.root.join(path))
-            && (found.is_file() || found.is_symlink())
-        {
-            self.files.insert(path.to_owned(), found.is_symlink());
+        match self.source.kind(path) {
+            Ok(FileType::RegularFile) => drop(self.files.insert(path.to_owned(), false)),
+            Ok(FileType::Symlink) => drop(self.files.insert(path.to_owned(), true)),
+            _ => {}
         }
     }
 
-    fn skip(&mut self, relative: &Path, reason: SkipReason) {
+    fn skip(&mut self, path: &str, reason: SkipReason) {
         self.skipped.push(Skipped {
-            path: relative.to_string_lossy().into_owned(),
+            path: path.to_owned(),
             reason,
         });
     }
@@ -172,7 +229,7 @@ impl Walk<'_> {
         let empty = self.directories.iter().filter(|directory| {
             !full.contains(directory.as_str())
                 // Ignored names, or `.git`, may be all that is in it.
-                && fs::read_dir(self.root.join(directory)).is_ok_and(|mut names| names.next().is_none())
+                && self.source.list(directory).is_ok_and(|names| names.is_empty())
         });
         let empty: Vec<Skipped> = empty
             .map(|path| Skipped {
@@ -190,18 +247,5 @@ impl Walk<'_> {
             found,
             skipped: self.skipped,
         }
-    }
-}
-
-fn position(error: &ignore::Error) -> (Option<&Path>, usize) {
-    match error {
-        ignore::Error::WithPath { path, err } => {
-            let (_, depth) = position(err);
-            (Some(path), depth)
-        }
-        ignore::Error::WithDepth { depth, err } => (position(err).0, *depth),
-        ignore::Error::WithLineNumber { err, .. } => position(err),
-        ignore::Error::Partial(errors) => errors.first().map_or((None, 1), position),
-        _ => (None, 0),
     }
 }
