@@ -111,7 +111,9 @@ fn cut(arguments: &Arguments, seed: u64, start: Instant, number: u64) -> Outcome
     };
     if arguments.omissions {
         let bench = cuts::Bench::new(&program()?, &kinds)?;
-        return cuts::omissions::run(&bench).map(drop);
+        let noticed = cuts::omissions::run(&bench, &cuts::omissions::OMISSIONS)?;
+        println!("{noticed} noticed");
+        return Ok(());
     }
     let first = arguments.workspace.unwrap_or(0);
     let mut tally = cuts::tally::Tally::default();

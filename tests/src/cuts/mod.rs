@@ -11,6 +11,7 @@
 //! have synced.
 
 mod bench;
+mod deaf;
 pub mod moments;
 pub mod omissions;
 pub mod rounds;

@@ -4,6 +4,8 @@
 //! after an answer; and the cases a review of the design asked for: a kill between the rename of ACTIVE
 //! and the sync of its directory with a cut after the restart has answered, and ACTIVE lost in a cut.
 
+use std::fs::File;
+
 use super::bench::{Bench, Site};
 use super::tally::Tally;
 use super::wreck::{Wreck, judge};
@@ -13,6 +15,7 @@ use crate::torture::chance::Chance;
 use crate::torture::deeds::{Deed, Writer};
 use crate::torture::lab::{Lab, send};
 use crate::torture::plan::Plan;
+use crate::torture::readers::active;
 use crate::torture::rounds::Place;
 use crate::torture::{During as _, Outcome, locked, story, violation};
 
@@ -62,7 +65,10 @@ impl<'bench> Stage<'bench> {
         let mut writer = Writer {
             number,
             chance: self.chance.part(1),
-            client: self.lab().client().during(|| "connecting".to_owned())?,
+            client: self
+                .lab()
+                .modest_client()
+                .during(|| "connecting".to_owned())?,
             account: &self.place.account,
         };
         match writer.perform(deed) {
@@ -71,9 +77,14 @@ impl<'bench> Stage<'bench> {
         }
     }
 
+    /// The daemon.
+    pub(super) fn running(&self) -> Outcome<u32> {
+        self.place.running()
+    }
+
     /// Kills the daemon; the next one leaves these syncs out.
     pub(super) fn restart(&self, omissions: &[&str]) -> Outcome<()> {
-        Lab::kill(self.place.running()?)?;
+        Lab::kill(self.running()?)?;
         self.lab().order_omissions(omissions)?;
         self.start()
     }
@@ -86,7 +97,7 @@ impl<'bench> Stage<'bench> {
     /// Dies right after a rename of ACTIVE, and starts again with these syncs left out; the submission
     /// that was under way is repeated, and so acknowledged.
     pub(super) fn die_renamed(&mut self, omissions: &[&str]) -> Outcome<()> {
-        let daemon = self.place.running()?;
+        let daemon = self.running()?;
         let plan: Plan = RENAMED.parse().map_err(violation)?;
         self.lab().order(&plan)?;
         self.perform(Deed::Rename)?;
@@ -116,6 +127,19 @@ impl<'bench> Stage<'bench> {
         self.lab().init().during(|| "init".to_owned())
     }
 
+    /// The disk has got round to some of the newest tree: its BOOT and the names above it are durable, its files
+    /// are not.
+    pub(super) fn write_half(&self) -> Outcome<()> {
+        let (_, revision) = active(self.lab()).map_err(violation)?;
+        let generations = self.lab().state().join("generations");
+        let generation = generations.join(revision.to_string());
+        for path in [generation.join("BOOT"), generation, generations] {
+            let synced = File::open(&path).and_then(|file| file.sync_all());
+            synced.during(|| format!("syncing {path}"))?;
+        }
+        Ok(())
+    }
+
     /// The power is cut now.
     pub(super) fn cut(&self, moment: &'static str) -> Outcome<Wreck> {
         let account = &self.place.account;
@@ -135,6 +159,16 @@ pub fn kill_then_cut(bench: &Bench, kind: Kind, seed: u64, tally: &mut Tally) ->
     stage.perform(Deed::Rename)?;
     stage.die_renamed(&[])?;
     let wreck = stage.cut("after a kill and a restart")?;
+    stage.clear()?;
+    judge(bench, wreck, tally)
+}
+
+/// A cut after which half of the newest tree is on the disk, and says that it is whole.
+pub fn half_a_tree(bench: &Bench, kind: Kind, seed: u64, tally: &mut Tally) -> Outcome<()> {
+    let mut stage = Stage::new(bench, kind, seed, &[])?;
+    stage.perform(Deed::Rename)?;
+    stage.write_half()?;
+    let wreck = stage.cut("with half a tree")?;
     stage.clear()?;
     judge(bench, wreck, tally)
 }

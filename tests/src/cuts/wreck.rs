@@ -109,13 +109,16 @@ pub(super) fn judge_all(bench: &Bench, wrecks: Vec<Wreck>, tally: &mut Tally) ->
 
 /// Judges one, and keeps a copy of it when something is wrong.
 pub(super) fn judge(bench: &Bench, wreck: Wreck, tally: &mut Tally) -> Outcome<()> {
-    let pristine = bench.copy(&wreck.image)?;
     let name = wreck.name.clone();
+    let keeps = std::env::var_os(KEEP).is_some();
+    let pristine = keeps.then(|| bench.copy(&wreck.image)).transpose()?;
     let outcome = judged(bench, wreck, tally).during(|| name.clone());
-    if outcome.is_err() && std::env::var_os(KEEP).is_some() {
-        keep(&pristine, &name);
+    if let (Some(image), Err(_)) = (&pristine, &outcome) {
+        keep(image, &name);
     }
-    pristine.remove().during(|| "removing a copy".to_owned())?;
+    pristine
+        .map_or(Ok(()), Image::remove)
+        .during(|| "removing a copy".to_owned())?;
     outcome
 }
 
@@ -226,19 +229,29 @@ fn start<T>(
     let has_taken = has_taken_synced_bytes(&ordered);
     let site = bench.mount(image)?;
     let lab = bench.lab(&site, boot)?;
-    let outcome = then(&site, &lab);
+    let mut outcome = then(&site, &lab).map(Start::Asked);
+    // No promise can be kept then, but this one: it is refused, and not answered wrongly.
+    if has_taken && outcome.as_ref().is_err_and(is_damaged) {
+        outcome = go_back(&lab).map(|()| Start::Taken);
+    }
     let log = lab.log();
     drop(lab);
     site.clear()?;
-    match outcome {
-        Ok(value) => Ok(Start::Asked(value)),
-        // No promise can be kept then, but this one: it is refused, and not answered wrongly.
-        Err(error) if has_taken && is_damaged(&error) => Ok(Start::Taken),
-        Err(error) => Err(violation(format!(
-            "{error}\n--- end of the daemon's log\n{}",
-            end_of(&log)
-        ))),
+    outcome.map_err(|error| {
+        let log = end_of(&log);
+        violation(format!("{error}\n--- end of the daemon's log\n{log}"))
+    })
+}
+
+/// The way forward from there: the newest confirmed publication that is left, and a workspace that works.
+fn go_back(lab: &Lab) -> Outcome<()> {
+    let found = lab.restore().during(|| "verify --repair".to_owned())?;
+    if found.status == VerificationStatus::Damaged {
+        return Err(violation(format!("not repaired: {:?}", found.damage)));
     }
+    lab.client()
+        .map(drop)
+        .during(|| "after a repair".to_owned())
 }
 
 /// Whether the check of a file system without a journal took bytes away that had been synced. When a

@@ -11,7 +11,7 @@ mod place;
 use std::path::Path;
 
 pub use image::{Image, Kind, Mounted, Shelf};
-pub use place::Place;
+pub use place::{BASE, Place};
 
 /// Why images of these kinds cannot be mounted here; `None` when they can.
 pub fn missing(kinds: &[Kind]) -> Option<String> {
@@ -38,7 +38,8 @@ pub fn can_mount(kinds: &[Kind]) -> bool {
     false
 }
 
-fn is_there(program: &str) -> bool {
+/// Whether a program is on the path.
+pub fn is_there(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }

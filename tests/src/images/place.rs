@@ -15,6 +15,8 @@ use rustix::process::{Signal, kill_process};
 
 use crate::process::{daemons_below, is_alive, make_writable, pid_of, within};
 
+/// The variable with the directory that places are made in.
+pub const BASE: &str = "SEMAPRAX_IMAGES_DIR";
 /// What the names of places begin with.
 const PREFIX: &str = "spx-image-";
 /// The file whose lock says that the owner lives.
@@ -34,9 +36,13 @@ pub struct Place {
 impl Place {
     /// A new place. What killed processes left is taken away first.
     pub fn new() -> io::Result<Self> {
-        let base = base();
-        release_leftovers(&base);
-        let made = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&base)?;
+        Self::new_in(&base())
+    }
+
+    /// The same below a directory of the caller's choice.
+    pub fn new_in(base: &Path) -> io::Result<Self> {
+        release_leftovers(base);
+        let made = tempfile::Builder::new().prefix(PREFIX).tempdir_in(base)?;
         let directory = made.keep();
         // Locked before it has the name by which others look for it.
         let aside = directory.join("OWNER.next");
@@ -63,10 +69,10 @@ impl Drop for Place {
 }
 
 /// In memory where there is such a place: a sync of an image then costs no disk. The images are sparse.
-/// `SEMAPRAX_IMAGES_DIR` wins over it.
+/// The variable wins over it.
 fn base() -> PathBuf {
     let memory = Path::new("/dev/shm");
-    match std::env::var_os("SEMAPRAX_IMAGES_DIR") {
+    match std::env::var_os(BASE) {
         Some(given) => PathBuf::from(given),
         None if memory.is_dir() => memory.to_owned(),
         None => std::env::temp_dir(),
