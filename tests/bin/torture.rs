@@ -117,7 +117,21 @@ fn cut(arguments: &Arguments, seed: u64, start: Instant, number: u64) -> Outcome
     }
     let first = arguments.workspace.unwrap_or(0);
     let mut tally = cuts::tally::Tally::default();
-    let outcome = cuts::rounds::run(&program()?, &kinds, seed, first, end, &mut tally);
+    let mut steps = || -> Outcome<()> {
+        if arguments.workspace.is_some() {
+            return Ok(());
+        }
+        let bench = cuts::Bench::new(&program()?, &kinds)?;
+        for &kind in &kinds {
+            for scene in cuts::steps::Scene::ALL {
+                cuts::steps::run(&bench, kind, seed, scene, &mut tally)?;
+            }
+        }
+        println!("every named step: {tally}");
+        Ok(())
+    };
+    let outcome =
+        steps().and_then(|()| cuts::rounds::run(&program()?, &kinds, seed, first, end, &mut tally));
     println!("{tally}");
     outcome
 }

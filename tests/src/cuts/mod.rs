@@ -15,6 +15,7 @@ mod deaf;
 pub mod moments;
 pub mod omissions;
 pub mod rounds;
+pub mod steps;
 pub mod tally;
 mod wreck;
 

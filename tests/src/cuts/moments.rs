@@ -40,11 +40,16 @@ impl<'bench> Stage<'bench> {
         seed: u64,
         omissions: &[&str],
     ) -> Outcome<Self> {
+        let stage = Self::unmade(bench, kind, seed)?;
+        stage.lab().order_omissions(omissions)?;
+        stage.lab().init().during(|| "init".to_owned())?;
+        Ok(stage)
+    }
+
+    /// A stage with a directory that is no workspace yet.
+    pub(super) fn unmade(bench: &'bench Bench, kind: Kind, seed: u64) -> Outcome<Self> {
         let site = bench.site(kind)?;
-        let lab = bench.filled(&site)?;
-        lab.order_omissions(omissions)?;
-        lab.init().during(|| "init".to_owned())?;
-        let place = Place::of(lab);
+        let place = Place::of(bench.filled(&site)?);
         let chance = Chance::new(seed);
         Ok(Self {
             bench,
@@ -89,7 +94,8 @@ impl<'bench> Stage<'bench> {
         self.start()
     }
 
-    fn start(&self) -> Outcome<()> {
+    /// Starts a daemon when none answers.
+    pub(super) fn start(&self) -> Outcome<()> {
         let started = self.lab().client();
         started.map(drop).during(|| "starting".to_owned())
     }
