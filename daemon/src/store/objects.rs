@@ -9,13 +9,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use camino::Utf8Path;
 use semaprax_protocol::limits::INLINE_BLOB_BYTES;
 use semaprax_protocol::{BlobDigest, Sha256};
 use sha2::Digest as _;
 
 use super::database::Database;
-use super::{Layout, Store, StoreError, StoreResult};
-use crate::world::World;
+use super::{Layout, Store, StoreError, StoreResult, trash};
+use crate::world::{EntryType, World};
 
 const ENCODING_RAW: i64 = 0;
 const ENCODING_ZSTD: i64 = 1;
@@ -174,20 +175,7 @@ fn write_object(world: &World, layout: &Layout, blob: &Blob, is_known: bool) -> 
         return Ok(());
     }
     let shard = place.parent().unwrap_or(&objects);
-    let is_new = disk.metadata(shard)?.is_none();
-    if is_new {
-        // As open to others as the directory it lies in, which `init --shared` widens.
-        let mode = disk.metadata(&objects)?.map_or(0o700, |found| found.mode);
-        disk.create_directory(shard, mode)?;
-    }
-    // Also for a shard that is there: a kill may have come before this.
-    if let Err(error) = disk.sync_directory(&objects) {
-        if is_new {
-            // So that the next one makes the name again, and syncs more than nothing.
-            drop(disk.remove_directory(shard));
-        }
-        return Err(error.into());
-    }
+    make_shard(world, layout, shard)?;
     let aside = layout
         .staging()
         .join(format!("object-{}", world.entropy.uuid()));
@@ -196,6 +184,38 @@ fn write_object(world: &World, layout: &Layout, blob: &Blob, is_known: bool) -> 
     disk.sync_file(&aside)?;
     disk.rename(&aside, &place)?;
     Ok(disk.sync_directory(shard)?)
+}
+
+/// The directory of an object, with a name that is durable.
+fn make_shard(world: &World, layout: &Layout, shard: &Utf8Path) -> StoreResult<()> {
+    let (disk, objects) = (&world.disk, layout.objects());
+    let there = disk.metadata(shard)?.map(|found| found.kind);
+    let is_new = there != Some(EntryType::Directory);
+    if is_new {
+        if there.is_some() {
+            // Without a journal a power cut may leave a name without its directory: it is then the name of
+            // whatever has the inode.
+            trash::discard(world, layout, shard)?;
+        }
+        // As open to others as the directory it lies in, which `init --shared` widens.
+        let mode = disk.metadata(&objects)?.map_or(0o700, |found| found.mode);
+        disk.create_directory(shard, mode)?;
+    }
+    let sync = || {
+        if is_new {
+            // Makes the directory durable before its name can be.
+            disk.sync_directory(shard)?;
+        }
+        // Also for a shard that is there: a kill may have come before this.
+        disk.sync_directory(&objects)
+    };
+    sync().map_err(|error| {
+        if is_new {
+            // So that the next one makes the name again, and syncs more than nothing.
+            drop(disk.remove_directory(shard));
+        }
+        error.into()
+    })
 }
 
 impl Database {

@@ -13,6 +13,7 @@ use semaprax_protocol::{BlobDigest, Revision, Seq, StampedDigest};
 use super::database::Database;
 use super::tree::{Below, Branch};
 use super::{Store, StoreResult};
+use crate::world::EntryType;
 
 /// How much content is kept.
 #[derive(Debug, Clone, Copy)]
@@ -174,7 +175,11 @@ fn dead(
 pub fn sweep_objects(store: &Store) -> StoreResult<()> {
     let disk = &store.world.disk;
     let objects = store.layout.objects();
-    for (head, _) in disk.read_directory(&objects)? {
+    for (head, kind) in disk.read_directory(&objects)? {
+        // See `objects::make_shard`.
+        if kind != EntryType::Directory {
+            continue;
+        }
         let directory = objects.join(&head);
         for (tail, _) in disk.read_directory(&directory)? {
             let digest: Option<BlobDigest> = format!("{head}{tail}").parse().ok();

@@ -62,7 +62,7 @@ pub struct Lease {
 }
 
 /// Everything promised.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Account {
     /// Submissions.
     pub sent: BTreeMap<SubmissionId, Sent>,

@@ -85,7 +85,7 @@ pub struct Check<'lab> {
 
 impl Check<'_> {
     /// Asks everything. `fresh` when the daemon has just been started and nothing was done with it yet.
-    pub(super) fn everything(&mut self, fresh: bool, guards: &[Guard]) -> Outcome<()> {
+    pub(crate) fn everything(&mut self, fresh: bool, guards: &[Guard]) -> Outcome<()> {
         if let Some(first) = self.account.violations.first() {
             return Err(violation(first.clone()));
         }

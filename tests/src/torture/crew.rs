@@ -26,7 +26,7 @@ const REST: Duration = Duration::from_millis(3);
 
 /// What all share.
 #[derive(Debug)]
-pub(super) struct Crew<'lab> {
+pub(crate) struct Crew<'lab> {
     pub(super) lab: &'lab Lab,
     pub(super) account: &'lab Mutex<Account>,
     /// Whether clients start the next daemon themselves.
@@ -35,11 +35,11 @@ pub(super) struct Crew<'lab> {
     pub(super) forgets: bool,
     pub(super) stop: AtomicBool,
     /// Deeds done, so that a round can wait for work.
-    pub(super) done: AtomicU64,
+    pub(crate) done: AtomicU64,
 }
 
 impl<'lab> Crew<'lab> {
-    pub(super) fn new(place: &'lab Place, restarts: bool) -> Self {
+    pub(crate) fn new(place: &'lab Place, restarts: bool) -> Self {
         let Place {
             lab,
             account,
@@ -57,7 +57,7 @@ impl<'lab> Crew<'lab> {
     }
 
     /// Puts everybody to work, does `meanwhile`, then lets them end; answers the file leases still held.
-    pub(super) fn work<T>(
+    pub(crate) fn work<T>(
         &self,
         chance: &mut Chance,
         meanwhile: impl FnOnce(&Self) -> T,

@@ -19,19 +19,19 @@ use super::{lab, locked};
 
 /// A writer: its number, its chance, its client.
 #[derive(Debug)]
-pub(super) struct Writer<'account> {
-    pub(super) number: usize,
-    pub(super) chance: Chance,
-    pub(super) client: Client,
-    pub(super) account: &'account Mutex<Account>,
+pub(crate) struct Writer<'account> {
+    pub(crate) number: usize,
+    pub(crate) chance: Chance,
+    pub(crate) client: Client,
+    pub(crate) account: &'account Mutex<Account>,
 }
 
 /// Whether the daemon answered at all, yes or no.
-pub(super) type Answered = bool;
+pub(crate) type Answered = bool;
 
 /// What it may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(crate) enum Deed {
     /// Renames its own family, files and uses together.
     Rename,
     /// Takes the family that all want.
@@ -63,7 +63,7 @@ impl Writer<'_> {
     }
 
     /// One deed.
-    pub(super) fn perform(&mut self, deed: Deed) -> Result<Answered, Refusal> {
+    pub(crate) fn perform(&mut self, deed: Deed) -> Result<Answered, Refusal> {
         match deed {
             Deed::Rename => self.rename(),
             Deed::Fight => self.fight(),

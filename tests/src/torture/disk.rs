@@ -2,7 +2,8 @@
 //!
 //! Owns: the files by which a harness says when (`plan`) and learns what happened (`trace`, `killed`),
 //! and the death: SIGKILL, as from outside, with the operation done or not done.
-//! Never: changes an operation. The daemon itself has no code for any of this.
+//! Never: changes an operation, but for a sync that it is told to leave out (`omissions`). The daemon itself
+//! has no code for any of this.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -43,6 +44,16 @@ impl Control {
         self.directory.join("trace")
     }
 
+    /// The syncs to leave out, a [`Step`] a line. Read when a daemon starts.
+    pub fn omissions(&self) -> PathBuf {
+        self.directory.join("omissions")
+    }
+
+    /// The boot this is to be taken for. Read when a daemon starts.
+    pub fn boot(&self) -> PathBuf {
+        self.directory.join("boot")
+    }
+
     /// Where it died.
     pub fn killed(&self) -> PathBuf {
         self.directory.join("killed")
@@ -73,6 +84,7 @@ struct Counter {
 #[derive(Debug)]
 pub struct KillingDisk {
     counter: Arc<Counter>,
+    omissions: Vec<String>,
 }
 
 impl KillingDisk {
@@ -81,9 +93,23 @@ impl KillingDisk {
     pub fn new(control: Control, plan: Option<Plan>) -> Self {
         let order = plan.map_or(Order::Live, |plan| Order::Die(plan, 0));
         let orders = Mutex::new(Orders { stamp: None, order });
+        let omissions = fs::read_to_string(control.omissions()).unwrap_or_default();
         Self {
             counter: Arc::new(Counter { control, orders }),
+            omissions: omissions.lines().map(str::to_owned).collect(),
         }
+    }
+
+    /// A sync, unless it is to be left out: then it says to have synced and did nothing.
+    fn sync(
+        &self,
+        kind: &str,
+        path: &Utf8Path,
+        sync: impl FnOnce() -> WorldResult<()>,
+    ) -> WorldResult<()> {
+        let name = format!("{kind} {}", class_of(path));
+        let is_omitted = self.omissions.contains(&name);
+        self.step(kind, path, || if is_omitted { Ok(()) } else { sync() })
     }
 
     fn step<T>(
@@ -228,11 +254,11 @@ impl Disk for KillingDisk {
     }
 
     fn sync_file(&self, path: &Utf8Path) -> WorldResult<()> {
-        self.step("sync-file", path, || REAL.sync_file(path))
+        self.sync("sync-file", path, || REAL.sync_file(path))
     }
 
     fn sync_directory(&self, path: &Utf8Path) -> WorldResult<()> {
-        self.step("sync-directory", path, || REAL.sync_directory(path))
+        self.sync("sync-directory", path, || REAL.sync_directory(path))
     }
 
     fn rename(&self, from: &Utf8Path, to: &Utf8Path) -> WorldResult<()> {

@@ -13,14 +13,14 @@ use camino::{Utf8Path, Utf8PathBuf};
 use rustix::process::{Signal, kill_process};
 use semaprax_client::{Client, Options, Runtime, Start};
 use semaprax_protocol::Refusal;
-use semaprax_protocol::documents::Receipt;
-use semaprax_protocol::request::{Init, Request, Response};
+use semaprax_protocol::documents::{Receipt, Verification};
+use semaprax_protocol::request::{Init, Request, Response, Verify};
 use semaprax_protocol::submission::EntryKind;
 
 use super::disk::{Control, TRACE};
 use super::plan::Plan;
 use super::story::{self, Files};
-use super::{Outcome, violation};
+use super::{During as _, Outcome, violation};
 use crate::process::{PATIENCE, is_alive, make_writable, pid_of, within};
 
 /// A daemon nobody needs any more leaves by itself, should the harness be killed.
@@ -41,9 +41,14 @@ pub struct Lab {
 impl Lab {
     /// A new place. `program` is the daemon under test.
     pub fn new(program: &Path) -> Outcome<Self> {
+        Self::new_in(program, &base())
+    }
+
+    /// The same below a directory.
+    pub fn new_in(program: &Path, base: &Path) -> Outcome<Self> {
         let made = tempfile::Builder::new()
             .prefix("spx-kill-")
-            .tempdir_in(base())
+            .tempdir_in(base)
             .map_err(|error| violation(format!("no place for a lab: {error}")))?;
         let directory = Utf8PathBuf::from_path_buf(made.keep())
             .map_err(|path| violation(format!("{} is not UTF-8", path.display())))?;
@@ -64,6 +69,11 @@ impl Lab {
         self.workspace = self.directory.join(name);
         write_tree(&self.workspace, &story::render(&story::first()))
             .map_err(|error| violation(format!("the first tree cannot be written: {error}")))
+    }
+
+    /// Another workspace directory from now on, which may be anywhere and is what it is.
+    pub fn settle(&mut self, workspace: Utf8PathBuf) {
+        self.workspace = workspace;
     }
 
     /// The directory of the workspace.
@@ -131,6 +141,16 @@ impl Lab {
         client.call(params).map(drop)
     }
 
+    /// `verify --repair` of a workspace that may not open.
+    pub fn restore(&self) -> Result<Verification, Refusal> {
+        let mut client = Client::connect(self.options(true, false))?;
+        client.call(Verify {
+            deep: true,
+            repair: true,
+            directory: Some(self.workspace.clone()),
+        })
+    }
+
     /// Settings of the workspace, for daemons that open it from now on.
     pub fn configure(&self, text: &str) -> Outcome<()> {
         let path = self.state().join("config.toml");
@@ -154,6 +174,17 @@ impl Lab {
     pub fn order_trace(&self) -> Outcome<()> {
         drop(fs::remove_file(self.control.trace()));
         self.write_order(TRACE)
+    }
+
+    /// Daemons that are started from now on take this for their boot.
+    pub fn order_boot(&self, boot: &str) -> Outcome<()> {
+        fs::write(self.control.boot(), boot).during(|| "giving a boot".to_owned())
+    }
+
+    /// Daemons that are started from now on leave these syncs out.
+    pub fn order_omissions(&self, steps: &[&str]) -> Outcome<()> {
+        fs::write(self.control.omissions(), steps.join("\n"))
+            .during(|| "leaving out syncs".to_owned())
     }
 
     /// Takes every order back.

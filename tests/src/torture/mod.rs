@@ -3,7 +3,8 @@
 //! Owns: a daemon under test that dies at a chosen disk operation (`disk`, `plan`, `under_test`), a crew
 //! of clients (`crew`, `deeds`) with an account of what they were promised (`account`, `story`), the
 //! questions asked after each restart (`check`), and the two ways to kill: at every named step
-//! (`steps`) and at random (`rounds`).
+//! (`steps`) and at random (`rounds`). The power cuts (`crate::cuts`) have the same crew and the same
+//! questions.
 //! Never: code in the product. The daemon under test is `semaprax` on another disk.
 //!
 //! The `SQLite` commit is no operation of the disk: deaths right before and after it are those at the
@@ -12,15 +13,15 @@
 pub mod account;
 pub mod chance;
 pub mod check;
-mod crew;
-mod deeds;
+pub(crate) mod crew;
+pub(crate) mod deeds;
 pub mod disk;
-mod history;
+pub(crate) mod history;
 mod holder;
 mod keeps;
-mod lab;
+pub(crate) mod lab;
 pub mod plan;
-mod readers;
+pub(crate) mod readers;
 pub mod rounds;
 mod scenes;
 pub mod steps;
@@ -44,16 +45,16 @@ impl fmt::Display for Violation {
 /// The result of a check.
 pub type Outcome<T> = Result<T, Violation>;
 
-fn violation(what: impl Into<String>) -> Violation {
+pub(crate) fn violation(what: impl Into<String>) -> Violation {
     Violation(what.into())
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Adds where something was when it went wrong.
-trait During<T> {
+pub(crate) trait During<T> {
     fn during(self, what: impl FnOnce() -> String) -> Outcome<T>;
 }
 

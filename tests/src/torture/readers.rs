@@ -22,7 +22,7 @@ const GUARDS: usize = 3;
 
 /// A tree that must stay while this lives, daemon or not.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(crate) struct Guard {
     pub(super) seen: Seen,
     pub(super) files: Utf8PathBuf,
     _lock: File,
@@ -125,7 +125,7 @@ pub(super) fn take(lab: &Lab) -> Result<Option<Guard>, String> {
 }
 
 /// What ACTIVE says: it is there and whole at every moment.
-pub(super) fn active(lab: &Lab) -> Result<(u64, Revision), String> {
+pub(crate) fn active(lab: &Lab) -> Result<(u64, Revision), String> {
     let path = lab.state().join("ACTIVE");
     let bytes = fs::read(&path).map_err(|error| format!("ACTIVE cannot be read: {error}"))?;
     let broken = || format!("ACTIVE holds {}", String::from_utf8_lossy(&bytes));

@@ -74,7 +74,7 @@ pub fn run(program: &Path, seed: u64, first: u64, end: End, tally: &mut Tally) -
     Ok(())
 }
 
-pub(super) fn end_of(log: &str) -> &str {
+pub(crate) fn end_of(log: &str) -> &str {
     let mut start = log.len().saturating_sub(2000);
     while !log.is_char_boundary(start) {
         start += 1;
@@ -84,12 +84,12 @@ pub(super) fn end_of(log: &str) -> &str {
 
 /// A workspace with its account.
 #[derive(Debug)]
-pub(super) struct Place {
-    pub(super) lab: Lab,
-    pub(super) account: Mutex<Account>,
-    pub(super) history: History,
+pub(crate) struct Place {
+    pub(crate) lab: Lab,
+    pub(crate) account: Mutex<Account>,
+    pub(crate) history: History,
     /// Whether old content is let go of.
-    pub(super) forgets: bool,
+    pub(crate) forgets: bool,
 }
 
 impl Place {
@@ -97,12 +97,17 @@ impl Place {
         let mut lab = Lab::new(program)?;
         lab.fill("ws")?;
         lab.init().during(|| "init".to_owned())?;
-        Ok(Self {
+        Ok(Self::of(lab))
+    }
+
+    /// A lab whose workspace is there, and nobody was promised anything yet.
+    pub(crate) fn of(lab: Lab) -> Self {
+        Self {
             lab,
             account: Mutex::default(),
             history: History::new(),
             forgets: false,
-        })
+        }
     }
 
     /// From the next daemon on, old content is collected.
@@ -220,7 +225,7 @@ impl Place {
     }
 
     /// The daemon that answers.
-    pub(super) fn running(&self) -> Outcome<u32> {
+    pub(crate) fn running(&self) -> Outcome<u32> {
         within(PATIENCE, || self.lab.daemon()).ok_or_else(|| violation("no daemon answers"))
     }
 

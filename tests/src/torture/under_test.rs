@@ -8,10 +8,12 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Parser;
 use semaprax_daemon::server::{self, Options};
-use semaprax_daemon::world::World;
+use semaprax_daemon::world::{Clock, RealWorld, World};
+use semaprax_protocol::Timestamp;
 
 use super::disk::{Control, KillingDisk};
 
@@ -23,6 +25,30 @@ const KILL: &str = "SEMAPRAX_TEST_KILL";
 struct Run {
     #[command(flatten)]
     options: Options,
+}
+
+/// The real clock, in a boot by another name: after a power cut the machine has a new one.
+#[derive(Debug)]
+struct BootClock {
+    boot: String,
+}
+
+impl Clock for BootClock {
+    fn now(&self) -> Timestamp {
+        RealWorld.now()
+    }
+
+    fn since_boot(&self) -> Duration {
+        RealWorld.since_boot()
+    }
+
+    fn pause(&self, time: Duration) {
+        RealWorld.pause(time);
+    }
+
+    fn boot_id(&self) -> Option<String> {
+        Some(self.boot.clone())
+    }
 }
 
 /// Whether this process was asked to be `semaprax`: its first argument is one of `semaprax daemon`.
@@ -49,11 +75,12 @@ pub fn main() -> ExitCode {
         Ok(plan) => plan,
         Err(error) => panic!("{KILL}: {error}"),
     });
+    let control = Control::at(beside.as_std_path().to_owned());
     let mut world = World::real();
-    world.disk = Arc::new(KillingDisk::new(
-        Control::at(beside.as_std_path().to_owned()),
-        plan,
-    ));
+    if let Ok(boot) = std::fs::read_to_string(control.boot()) {
+        world.clock = Arc::new(BootClock { boot });
+    }
+    world.disk = Arc::new(KillingDisk::new(control, plan));
     match server::run_in(world, &options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(refusal) => {

@@ -258,6 +258,24 @@ fn a_missing_large_blob_is_found() {
     assert_eq!(verification(&fixture.verify(false, false)), "ok");
 }
 
+/// What a power cut may leave on a file system without a journal.
+#[test]
+fn a_name_in_the_place_of_a_directory_of_objects_is_replaced() {
+    let content = "x".repeat(100_000);
+    let digest = blake3::hash(content.as_bytes()).to_hex().to_string();
+    let mut fixture = fixture();
+    let place = fixture.state("objects").join(&digest[..2]);
+    std::fs::write(&place, "another inode").unwrap();
+    fixture.run("gc");
+    assert!(place.is_file(), "the collector leaves it");
+    fixture.put("big", &content);
+    assert_eq!(
+        std::fs::read_to_string(place.join(&digest[2..])).unwrap(),
+        content
+    );
+    assert_eq!(verification(&fixture.verify(true, false)), "ok");
+}
+
 fn unopened(fixture: &Fixture, repair: bool) -> Result<Verification, Refusal> {
     let holder = Holder {
         socket: "/nowhere".into(),
