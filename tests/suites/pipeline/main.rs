@@ -8,6 +8,7 @@ mod ids;
 mod journal;
 mod reading;
 mod recovery;
+mod spares;
 mod stale;
 mod trees;
 mod verifying;

@@ -1,6 +1,7 @@
 //! What differs between two trees: one pure function, used everywhere.
 //!
-//! Owns: `differences`. Equal digests are skipped, so the cost follows what differs.
+//! Owns: `differences` of content, and `restamped`, which sees stamps too. Equal digests are skipped, so
+//! the cost follows what differs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,9 +29,33 @@ pub fn differences(
     after: &Tree,
     source: &dyn NodeSource,
 ) -> StoreResult<Vec<Difference>> {
-    let mut found = BTreeMap::new();
-    compare(before.root(), after.root(), "", source, &mut found)?;
-    Ok(found
+    found(before, after, source, Sameness::Content)
+}
+
+/// The paths whose content, kind or stamp differ, in path order: what a tree on disk of `before` lacks to
+/// be one of `after`.
+pub fn restamped(
+    before: &Tree,
+    after: &Tree,
+    source: &dyn NodeSource,
+) -> StoreResult<Vec<Difference>> {
+    found(before, after, source, Sameness::Stamps)
+}
+
+fn found(
+    before: &Tree,
+    after: &Tree,
+    source: &dyn NodeSource,
+    sameness: Sameness,
+) -> StoreResult<Vec<Difference>> {
+    let mut comparison = Comparison {
+        source,
+        sameness,
+        found: BTreeMap::new(),
+    };
+    comparison.branches(before.root(), after.root(), "")?;
+    Ok(comparison
+        .found
         .into_iter()
         .map(|(path, (before, after))| Difference {
             path,
@@ -42,32 +67,90 @@ pub fn differences(
 
 type Sides = BTreeMap<LogicalPath, (Option<Leaf>, Option<Leaf>)>;
 
-fn compare(
-    before: &Arc<Branch>,
-    after: &Arc<Branch>,
-    prefix: &str,
-    source: &dyn NodeSource,
-    found: &mut Sides,
-) -> StoreResult<()> {
-    if before.content() == after.content() {
-        return Ok(());
+/// What makes two leaves or directories the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sameness {
+    Content,
+    Stamps,
+}
+
+struct Comparison<'source> {
+    source: &'source dyn NodeSource,
+    sameness: Sameness,
+    found: Sides,
+}
+
+impl Comparison<'_> {
+    fn branches(
+        &mut self,
+        before: &Arc<Branch>,
+        after: &Arc<Branch>,
+        prefix: &str,
+    ) -> StoreResult<()> {
+        let is_same = match self.sameness {
+            Sameness::Content => before.content() == after.content(),
+            Sameness::Stamps => before.stamped() == after.stamped(),
+        };
+        if is_same {
+            return Ok(());
+        }
+        let (old, new) = (before.open(self.source)?, after.open(self.source)?);
+        for (name, entry) in old.entries() {
+            self.pair(Some(entry), new.get(name), &below(prefix, name))?;
+        }
+        for (name, entry) in new.entries() {
+            if old.get(name).is_none() {
+                self.pair(None, Some(entry), &below(prefix, name))?;
+            }
+        }
+        Ok(())
     }
-    let (old, new) = (before.open(source)?, after.open(source)?);
-    for (name, entry) in old.entries() {
-        pair(
-            Some(entry),
-            new.get(name),
-            &below(prefix, name),
-            source,
-            found,
-        )?;
-    }
-    for (name, entry) in new.entries() {
-        if old.get(name).is_none() {
-            pair(None, Some(entry), &below(prefix, name), source, found)?;
+
+    fn pair(
+        &mut self,
+        before: Option<&Entry>,
+        after: Option<&Entry>,
+        path: &str,
+    ) -> StoreResult<()> {
+        match (before, after) {
+            (Some(Entry::Branch(old)), Some(Entry::Branch(new))) => self.branches(old, new, path),
+            (Some(Entry::Leaf(old)), Some(Entry::Leaf(new))) if self.is_same_leaf(old, new) => {
+                Ok(())
+            }
+            _ => {
+                self.one_side(before, path, true)?;
+                self.one_side(after, path, false)
+            }
         }
     }
-    Ok(())
+
+    fn is_same_leaf(&self, old: &Leaf, new: &Leaf) -> bool {
+        match self.sameness {
+            Sameness::Content => old.same_content(new),
+            Sameness::Stamps => old == new,
+        }
+    }
+
+    fn one_side(&mut self, entry: Option<&Entry>, path: &str, is_before: bool) -> StoreResult<()> {
+        let found = &mut self.found;
+        let mut put = |path: LogicalPath, leaf: Leaf| {
+            let sides = found.entry(path).or_default();
+            let side = if is_before {
+                &mut sides.0
+            } else {
+                &mut sides.1
+            };
+            *side = Some(leaf);
+            Ok(true)
+        };
+        match entry {
+            None => Ok(()),
+            Some(Entry::Leaf(leaf)) => put(joined(path)?, *leaf).map(drop),
+            Some(Entry::Branch(branch)) => {
+                for_each_leaf(branch, path, self.source, &mut put).map(drop)
+            }
+        }
+    }
 }
 
 fn below(prefix: &str, name: &str) -> String {
@@ -75,48 +158,5 @@ fn below(prefix: &str, name: &str) -> String {
         name.to_owned()
     } else {
         format!("{prefix}/{name}")
-    }
-}
-
-fn pair(
-    before: Option<&Entry>,
-    after: Option<&Entry>,
-    path: &str,
-    source: &dyn NodeSource,
-    found: &mut Sides,
-) -> StoreResult<()> {
-    match (before, after) {
-        (Some(Entry::Branch(old)), Some(Entry::Branch(new))) => {
-            compare(old, new, path, source, found)
-        }
-        (Some(Entry::Leaf(old)), Some(Entry::Leaf(new))) if old.same_content(new) => Ok(()),
-        _ => {
-            one_side(before, path, source, found, true)?;
-            one_side(after, path, source, found, false)
-        }
-    }
-}
-
-fn one_side(
-    entry: Option<&Entry>,
-    path: &str,
-    source: &dyn NodeSource,
-    found: &mut Sides,
-    is_before: bool,
-) -> StoreResult<()> {
-    let mut put = |path: LogicalPath, leaf: Leaf| {
-        let sides = found.entry(path).or_default();
-        let side = if is_before {
-            &mut sides.0
-        } else {
-            &mut sides.1
-        };
-        *side = Some(leaf);
-        Ok(true)
-    };
-    match entry {
-        None => Ok(()),
-        Some(Entry::Leaf(leaf)) => put(joined(path)?, *leaf).map(drop),
-        Some(Entry::Branch(branch)) => for_each_leaf(branch, path, source, &mut put).map(drop),
     }
 }
