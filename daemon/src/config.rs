@@ -22,6 +22,7 @@
 //! content-bytes = 10737418240   # older content stays too while all content fits in this
 //! trees = 4
 //! young = "10m"
+//! young-trees = 6
 //! ```
 
 mod file;
@@ -46,6 +47,8 @@ pub struct Retention {
     pub trees: u64,
     /// Trees younger than this are kept.
     pub young: Duration,
+    /// As many as this of the newest trees; one with more after it is young no longer.
+    pub young_trees: u64,
 }
 
 impl Default for Retention {
@@ -56,6 +59,7 @@ impl Default for Retention {
             content_bytes: None,
             trees: 4,
             young: Duration::from_mins(10),
+            young_trees: 6,
         }
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! Keeps invariant 7: a generation under lease is never collected, changed or recycled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use semaprax_protocol::{LeaseId, Revision, Seq, Timestamp};
@@ -41,6 +41,8 @@ pub struct LeaseEnd {
 #[derive(Debug, Default)]
 pub struct Leases {
     table: BTreeMap<LeaseId, Lease>,
+    /// Every generation that was leased since the table was made, as long as its tree may be there.
+    ever: BTreeSet<Revision>,
 }
 
 impl Lease {
@@ -52,7 +54,18 @@ impl Lease {
 impl Leases {
     /// Takes a lease, or gives one that is there a new end.
     pub fn put(&mut self, id: LeaseId, lease: Lease) {
+        self.ever.insert(lease.revision);
         self.table.insert(id, lease);
+    }
+
+    /// Whether any lease ever held `revision`: whoever had one may still look at the tree.
+    pub fn ever_held(&self, revision: &Revision) -> bool {
+        self.ever.contains(revision)
+    }
+
+    /// The tree of `revision` is gone, and with it all who looked at it.
+    pub fn forget(&mut self, revision: &Revision) {
+        self.ever.remove(revision);
     }
 
     /// Ends a lease.
@@ -138,5 +151,10 @@ mod tests {
         assert_eq!(leases.expire(Duration::from_secs(10)), [id(2)]);
         assert!(leases.remove(id(1)).is_some());
         check(&leases, 1, 0, false);
+        let first = Revision::from_bytes([1; 32]);
+        assert!(leases.ever_held(&first));
+        assert!(!leases.ever_held(&Revision::from_bytes([3; 32])));
+        leases.forget(&first);
+        assert!(!leases.ever_held(&first));
     }
 }

@@ -132,6 +132,7 @@ struct RetentionSettings {
     trees: Option<u64>,
     #[serde(default, deserialize_with = "duration")]
     young: Option<Duration>,
+    young_trees: Option<u64>,
 }
 
 impl Settings {
@@ -157,6 +158,7 @@ impl Settings {
         set(&mut config.retention.content_age, retention.content_age);
         set(&mut config.retention.trees, retention.trees);
         set(&mut config.retention.young, retention.young);
+        set(&mut config.retention.young_trees, retention.young_trees);
         config.retention.content_bytes = retention.content_bytes.or(config.retention.content_bytes);
     }
 }

@@ -15,7 +15,8 @@ use crate::store::checkout::{LinkRule, LinkSource, Made, Modes, materialize, new
 use crate::store::history::NamedMove;
 use crate::store::layout::GenerationLayout;
 use crate::store::objects::{FreshBlobs, PreparedBlob, prepare};
-use crate::store::tree::{Difference, Tree, differences};
+use crate::store::spares::{Seen, Spare, patch};
+use crate::store::tree::{Difference, Tree, UNSTAMPED, differences, stamped};
 use crate::store::{StoreResult, trash};
 
 /// What is to be published, whole and private.
@@ -35,7 +36,18 @@ pub struct Candidate {
     /// What differs from the tip.
     pub(super) differences: Vec<Difference>,
     /// The directory; there is none for a candidate that equals the tip.
-    pub(super) staging: Option<(GenerationLayout, Made)>,
+    pub(super) staged: Option<Staged>,
+}
+
+/// The directory of a candidate.
+#[derive(Debug)]
+pub struct Staged {
+    pub(super) place: GenerationLayout,
+    pub(super) made: Made,
+    /// What is known of its directories.
+    pub(super) seen: Seen,
+    /// Whether it was a spare.
+    is_patched: bool,
 }
 
 impl Candidate {
@@ -46,8 +58,25 @@ impl Candidate {
 
     /// Takes its directory away.
     pub(super) fn discard(self, ledger: &Ledger) {
-        if let Some((staging, _)) = self.staging {
-            discard_staging(ledger, &staging);
+        if let Some(staged) = self.staged {
+            discard_staging(ledger, &staged.place);
+        }
+    }
+
+    /// Gives its directory, which is what it should be, back to the spares if it was one. It never was a
+    /// generation: what differs from the tip has no stamp.
+    pub(super) fn give_back(mut self, ledger: &Ledger) {
+        let database = &ledger.store.database;
+        let tree = stamped(&ledger.tip.tree, &self.tree, UNSTAMPED, database);
+        match (tree, self.staged.take()) {
+            (Ok(tree), Some(staged)) if staged.is_patched && ledger.spares.wants() => {
+                let Staged { place, seen, .. } = staged;
+                ledger.spares.put(Spare::new(place, tree, seen));
+            }
+            (_, staged) => {
+                self.staged = staged;
+                self.discard(ledger);
+            }
         }
     }
 }
@@ -93,14 +122,14 @@ fn assemble(ledger: &Ledger, proposal: Proposal) -> StoreResult<Candidate> {
         .collect();
     fresh.retain(&needed);
     let mut prepared = Vec::new();
-    let staging = if differences.is_empty() {
+    let staged = if differences.is_empty() {
         None
     } else {
         for blob in fresh.iter() {
             let is_known = store.database.blob_info(&blob.info().digest)?.is_some();
             prepared.push(prepare(&store.world, &store.layout, blob, is_known)?);
         }
-        Some(make_directory(ledger, &tree, &fresh)?)
+        Some(make_directory(ledger, &tree, &differences, &fresh)?)
     };
     Ok(Candidate {
         head,
@@ -113,7 +142,7 @@ fn assemble(ledger: &Ledger, proposal: Proposal) -> StoreResult<Candidate> {
         merged: integrated.merged,
         rebased: integrated.rebased,
         differences,
-        staging,
+        staged,
     })
 }
 
@@ -188,21 +217,22 @@ fn draft(ledger: &Ledger, head: &Head, content: Content) -> Result<Drafted, Refu
     }
 }
 
-/// Makes the directory: links from the tip's tree, writes what differs, seals.
+/// Makes the directory: patches a spare, or links from the tip's tree and writes what differs; seals.
 fn make_directory(
     ledger: &Ledger,
     tree: &Tree,
+    differences: &[Difference],
     fresh: &FreshBlobs,
-) -> Result<(GenerationLayout, Made), Refusal> {
+) -> Result<Staged, Refusal> {
+    if let Some(staged) = patch_spare(ledger, tree, differences, fresh) {
+        return Ok(staged);
+    }
     let store = &ledger.store;
-    let staging = GenerationLayout::at(new_staging(store)?);
-    let files = store
-        .layout
-        .generation(&ledger.tip.stored.record.revision)
-        .files();
+    let place = GenerationLayout::at(new_staging(store)?);
+    let current = ledger.current();
     let source = LinkSource {
-        tree: &ledger.tip.tree,
-        files: &files,
+        tree: &current.tree,
+        files: &current.files,
         rule: LinkRule::InheritStamp,
     };
     match materialize(
@@ -210,13 +240,45 @@ fn make_directory(
         tree,
         fresh,
         Some(source),
-        &staging.files(),
+        &place.files(),
         Modes::SEALED,
     ) {
-        Ok(made) => Ok((staging, made)),
+        Ok(made) => Ok(Staged {
+            place,
+            made,
+            seen: Seen::default(),
+            is_patched: false,
+        }),
         Err(error) => {
-            discard_staging(ledger, &staging);
+            discard_staging(ledger, &place);
             Err(error.into())
+        }
+    }
+}
+
+/// A spare turned into the candidate; `None` when there is none that can be.
+fn patch_spare(
+    ledger: &Ledger,
+    tree: &Tree,
+    differences: &[Difference],
+    fresh: &FreshBlobs,
+) -> Option<Staged> {
+    let mut spare = ledger.spares.take()?;
+    let (store, current) = (&ledger.store, ledger.current());
+    match patch(store, &mut spare, &current, tree, differences, fresh) {
+        Ok(made) => {
+            let (place, seen) = spare.into_parts();
+            Some(Staged {
+                place,
+                made,
+                seen,
+                is_patched: true,
+            })
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a spare tree could not be made the candidate; it is made anew");
+            spare.discard(store);
+            None
         }
     }
 }

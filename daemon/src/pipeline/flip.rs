@@ -9,7 +9,7 @@
 use semaprax_protocol::documents::{Receipt, ReceiptStatus};
 use semaprax_protocol::{SchemaTag, Timestamp};
 
-use super::build::{Candidate, discard_staging};
+use super::build::{Candidate, Staged, discard_staging};
 use super::gate::Approved;
 use super::ledger::{Ledger, Tip};
 use crate::store::active::{self, SwitchError};
@@ -54,40 +54,41 @@ pub fn flip(approved: Approved<'_>) -> Result<Published, FlipFailure> {
     let mut candidate = verified.candidate;
     let (stored, tree) = number(ledger, &candidate)?;
     let receipt = receipt(&ledger.store, &candidate, &stored, verdicts.into_outcomes())?;
-    let staging = candidate.staging.take();
+    let staged = candidate.staged.take();
     let switched = commit(ledger, &candidate, &stored, &tree, &receipt)
         .map_err(FlipFailure::from)
         .and_then(|()| {
-            let Some((staging, made)) = &staging else {
+            let Some(Staged { place, made, .. }) = &staged else {
                 return Err(StoreError::damaged("the candidate has no directory").into());
             };
-            let place = staging.files();
+            let files = place.files();
             let disk = &ledger.store.world.disk;
             let untimed = |(_, leaf): &&ListedLeaf| leaf.stamp == UNSTAMPED;
             for (path, _) in made.copied.iter().filter(untimed) {
                 let time = stored.record.published_at.as_nanos();
-                disk.set_mtime(&place.join(path.as_str()), time)
+                disk.set_mtime(&files.join(path.as_str()), time)
                     .map_err(StoreError::from)?;
             }
-            finish_wrapper(&ledger.store, staging, &stored)?;
+            finish_wrapper(&ledger.store, place, &stored)?;
             let generation = ledger.store.layout.generation(&stored.record.revision);
-            disk.rename(staging.directory(), generation.directory())
+            disk.rename(place.directory(), generation.directory())
                 .map_err(StoreError::from)?;
             switch(&ledger.store, &stored)
         });
     match switched {
         Ok(()) => {
-            ledger.advance(Tip { stored, tree });
+            let seen = staged.map(|staged| staged.seen).unwrap_or_default();
+            ledger.advance(Tip { stored, tree }, seen);
             Ok(Published { receipt })
         }
         Err(failure) => {
-            if let Some((staging, _)) = staging
+            if let Some(Staged { place, .. }) = staged
                 && matches!(
-                    ledger.store.world.disk.metadata(staging.directory()),
+                    ledger.store.world.disk.metadata(place.directory()),
                     Ok(Some(_))
                 )
             {
-                discard_staging(ledger, &staging);
+                discard_staging(ledger, &place);
             }
             Err(failure)
         }

@@ -5,12 +5,16 @@
 //!
 //! Keeps invariants 2 and 8.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+
 use semaprax_protocol::documents::Receipt;
 use semaprax_protocol::{Code, Diagnostic, Limits, NamePolicy, Refusal, SubmissionId, Timestamp};
 
 use super::flip::FlipFailure;
 use crate::store::history::{Binding, Event, EventDetail, Outcome, StoredRecord};
 use crate::store::recover::{self, void_beyond};
+use crate::store::spares::{Current, Pool, Seen, Standing};
 use crate::store::tree::Tree;
 use crate::store::{Store, StoreError, StoreResult};
 
@@ -30,6 +34,10 @@ pub struct Ledger {
     pub store: Store,
     /// What is ACTIVE.
     pub tip: Tip,
+    /// Spare trees.
+    pub spares: Arc<Pool>,
+    /// The trees of the publications made here, oldest first.
+    pub standing: VecDeque<Standing>,
     /// Which names are accepted.
     pub names: NamePolicy,
     /// The bounds.
@@ -59,15 +67,28 @@ const UNRECORDED_MAX: usize = 1_000;
 impl Ledger {
     /// The state of a recovered store.
     pub fn new(store: Store, tip: Tip, names: NamePolicy, limits: Limits) -> Self {
-        Self {
+        let ledger = Self {
             store,
             tip,
+            spares: Arc::default(),
+            standing: VecDeque::new(),
             names,
             limits,
             latched: None,
             confirmed: true,
             unrecorded: Vec::new(),
             unvoided: false,
+        };
+        ledger.spares.set_current(ledger.current());
+        ledger
+    }
+
+    /// What is ACTIVE, as spares are made of it.
+    pub fn current(&self) -> Current {
+        let revision = &self.tip.stored.record.revision;
+        Current {
+            tree: self.tip.tree.clone(),
+            files: self.store.layout.generation(revision).files(),
         }
     }
 
@@ -184,10 +205,16 @@ impl Ledger {
         }
     }
 
-    /// Takes the new tip over; its flip is confirmed later.
-    pub(super) fn advance(&mut self, tip: Tip) {
+    /// Takes the new tip over, with what is known of its tree; its flip is confirmed later.
+    pub(super) fn advance(&mut self, tip: Tip, seen: Seen) {
+        self.standing.push_back(Standing {
+            revision: tip.stored.record.revision,
+            tree: tip.tree.clone(),
+            seen,
+        });
         self.tip = tip;
         self.confirmed = false;
+        self.spares.set_current(self.current());
     }
 
     /// Confirms the last flip in the database, when that was not done yet.

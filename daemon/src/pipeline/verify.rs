@@ -30,9 +30,9 @@ impl Verified {
         self.candidate.head.dry_run
     }
 
-    /// Takes the candidate's directory away.
+    /// The candidate is not published: its directory may serve another one.
     pub fn discard(self, ledger: &Ledger) {
-        self.candidate.discard(ledger);
+        self.candidate.give_back(ledger);
     }
 }
 
@@ -50,14 +50,14 @@ pub fn verify(ledger: &Ledger, candidate: Candidate) -> Result<Verified, Refusal
 }
 
 fn check_directory(ledger: &Ledger, candidate: &Candidate) -> Result<(), Refusal> {
-    let Some((staging, made)) = &candidate.staging else {
+    let Some(staged) = &candidate.staged else {
         return Ok(());
     };
     Ok(check_made(
         &ledger.store,
         &candidate.tree,
-        made,
-        &staging.files(),
+        &staged.made,
+        &staged.place.files(),
     )?)
 }
 

@@ -67,7 +67,7 @@ struct WriterThread {
 impl WriterThread {
     fn run(mut self, tasks: &Receiver<Task>) {
         if let Some(writer) = &mut self.writer {
-            writer.sweep_in_background();
+            writer.work_in_background();
         }
         while let Some(task) = self.next(tasks) {
             match task {
@@ -124,6 +124,7 @@ impl WriterThread {
             self.hosted.input(Input::HistoryChanged);
         }
         self.hosted.journal_grew();
+        self.attempt("tidying up", Writer::tidy);
     }
 
     /// A collection is answered when its trees are gone for good. Nobody else waits for that.

@@ -23,6 +23,8 @@ use crate::world::{Disk, WorldError, WorldResult};
 pub const SEALED_DIRECTORY: u32 = 0o555;
 /// Links made by one task, so that threads do not fight over small pieces.
 const LINKS_AT_ONCE: usize = 128;
+/// Files written by one task: below that, waking another thread takes longer.
+const COPIES_BY_ONE: usize = 16;
 /// Blobs held in memory at once.
 const COPIES_AT_ONCE: usize = 128;
 
@@ -87,15 +89,42 @@ pub struct Made {
     /// Leaves written anew, in path order. The stamp is that whose time the file carries already, or
     /// [`UNSTAMPED`]: one that could not be linked is as old as it was.
     pub copied: Vec<ListedLeaf>,
-    /// Leaves linked from the source.
+    /// Leaves linked from the source, or left where they were.
     pub linked: u64,
 }
 
-struct Copy {
-    path: LogicalPath,
-    leaf: Leaf,
+impl Made {
+    /// What was made of these copies, and of so many links.
+    pub(super) fn of(copies: Vec<Copy>, linked: u64) -> Self {
+        let mut copied: Vec<ListedLeaf> = copies
+            .into_iter()
+            .map(|copy| {
+                let stamp = copy.stamp;
+                (copy.path, Leaf { stamp, ..copy.leaf })
+            })
+            .collect();
+        copied.sort_by(|a, b| a.0.cmp(&b.0));
+        Self { copied, linked }
+    }
+}
+
+/// A leaf to be written.
+pub(super) struct Copy {
+    pub(super) path: LogicalPath,
+    pub(super) leaf: Leaf,
     /// The stamp whose time it gets now; [`UNSTAMPED`] gets its time in the flip turn.
-    stamp: u64,
+    pub(super) stamp: u64,
+}
+
+/// Asked now and then whether to go on. Who is asked may wait first, so that something more urgent is
+/// done; work that asks runs on one thread.
+pub type Pace<'pace> = Option<&'pace dyn Fn() -> bool>;
+
+fn goes_on(pace: Pace<'_>) -> StoreResult<()> {
+    match pace {
+        Some(pace) if !pace() => Err(StoreError::Interrupted),
+        _ => Ok(()),
+    }
 }
 
 #[derive(Default)]
@@ -114,6 +143,19 @@ pub fn materialize(
     files: &Utf8Path,
     modes: Modes,
 ) -> StoreResult<Made> {
+    materialize_at(store, tree, fresh, source, files, modes, None)
+}
+
+/// The same, at a pace.
+pub fn materialize_at(
+    store: &Store,
+    tree: &Tree,
+    fresh: &FreshBlobs,
+    source: Option<LinkSource<'_>>,
+    files: &Utf8Path,
+    modes: Modes,
+    pace: Pace<'_>,
+) -> StoreResult<Made> {
     let mut plan = Plan::default();
     plan_branch(
         store,
@@ -126,29 +168,22 @@ pub fn materialize(
     let disk = &*store.world.disk;
     disk.create_directory(files, 0o755)?;
     for directory in &plan.directories {
+        goes_on(pace)?;
         disk.create_directory(&files.join(directory), 0o755)?;
     }
-    let mut made = Made::default();
+    let mut linked = 0;
     if let Some(source) = source {
-        let refused = link_all(disk, source.files, files, &plan.links)?;
-        made.linked = (plan.links.len() - refused.len()) as u64;
+        let refused = link_all(disk, source.files, files, &plan.links, pace)?;
+        linked = (plan.links.len() - refused.len()) as u64;
         plan.copies.extend(refused);
     }
     copy_all(store, fresh, files, &plan.copies, modes)?;
-    made.copied = plan
-        .copies
-        .into_iter()
-        .map(|copy| {
-            let stamp = copy.stamp;
-            (copy.path, Leaf { stamp, ..copy.leaf })
-        })
-        .collect();
-    made.copied.sort_by(|a, b| a.0.cmp(&b.0));
     for directory in plan.directories.iter().rev() {
+        goes_on(pace)?;
         disk.set_mode(&files.join(directory), modes.directory)?;
     }
     disk.set_mode(files, modes.directory)?;
-    Ok(made)
+    Ok(Made::of(plan.copies, linked))
 }
 
 fn plan_branch(
@@ -219,33 +254,47 @@ fn plan_leaf(
 }
 
 /// Links every path; answers those the file system refused to link, which are to be copied.
-fn link_all(
+pub(super) fn link_all(
+    disk: &dyn Disk,
+    from: &Utf8Path,
+    to: &Utf8Path,
+    links: &[(LogicalPath, Leaf)],
+    pace: Pace<'_>,
+) -> StoreResult<Vec<Copy>> {
+    if pace.is_none() && links.len() > LINKS_AT_ONCE {
+        let refused: WorldResult<Vec<Vec<Copy>>> = links
+            .par_chunks(LINKS_AT_ONCE)
+            .map(|chunk| link_some(disk, from, to, chunk))
+            .collect();
+        return Ok(refused?.into_iter().flatten().collect());
+    }
+    let mut refused = Vec::new();
+    for chunk in links.chunks(LINKS_AT_ONCE) {
+        goes_on(pace)?;
+        refused.extend(link_some(disk, from, to, chunk)?);
+    }
+    Ok(refused)
+}
+
+fn link_some(
     disk: &dyn Disk,
     from: &Utf8Path,
     to: &Utf8Path,
     links: &[(LogicalPath, Leaf)],
 ) -> WorldResult<Vec<Copy>> {
-    let refused: WorldResult<Vec<Vec<Copy>>> = links
-        .par_chunks(LINKS_AT_ONCE)
-        .map(|chunk| {
-            let mut refused = Vec::new();
-            for (path, leaf) in chunk {
-                match disk.link(&from.join(path.as_str()), &to.join(path.as_str())) {
-                    Ok(()) => {}
-                    Err(error) if is_link_refusal(&error) => {
-                        refused.push(Copy {
-                            path: path.clone(),
-                            leaf: *leaf,
-                            stamp: leaf.stamp,
-                        });
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-            Ok(refused)
-        })
-        .collect();
-    Ok(refused?.into_iter().flatten().collect())
+    let mut refused = Vec::new();
+    for (path, leaf) in links {
+        match disk.link(&from.join(path.as_str()), &to.join(path.as_str())) {
+            Ok(()) => {}
+            Err(error) if is_link_refusal(&error) => refused.push(Copy {
+                path: path.clone(),
+                leaf: *leaf,
+                stamp: leaf.stamp,
+            }),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(refused)
 }
 
 /// ENOENT (somebody took the file away: the store has it), EMLINK (too many names), EPERM (`protected_hardlinks`, or no links at all), EXDEV, ENOTSUP.
@@ -260,7 +309,8 @@ fn is_link_refusal(error: &WorldError) -> bool {
     )
 }
 
-fn copy_all(
+/// Writes every one of `copies`.
+pub(super) fn copy_all(
     store: &Store,
     fresh: &FreshBlobs,
     files: &Utf8Path,
@@ -281,6 +331,7 @@ fn copy_all(
         }
         chunk
             .par_iter()
+            .with_min_len(COPIES_BY_ONE)
             .zip(contents.par_iter())
             .try_for_each(|(copy, content)| {
                 let time = times.get(&copy.stamp).copied();

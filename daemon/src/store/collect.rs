@@ -1,7 +1,8 @@
-//! The collector: removes trees that nobody needs.
+//! The collector: removes trees that nobody needs, or recycles them.
 //!
 //! Owns: the reasons a tree is kept, and the removal: re-checked under the writer with the leases
-//! held, LEASE locked exclusively without waiting, renamed to the trash while locked. Unlinking is for whoever has time.
+//! held, LEASE locked exclusively without waiting, renamed to the trash, or to `staging/` as a spare,
+//! while locked. Unlinking is for whoever has time.
 //! Never: shortens records or the journal.
 //!
 //! Keeps invariant 7.
@@ -13,7 +14,8 @@ use std::time::Duration;
 use semaprax_protocol::documents::KeptReason;
 use semaprax_protocol::{Revision, Seq};
 
-use super::{Store, StoreResult, trash};
+use super::layout::GenerationLayout;
+use super::{Store, StoreResult, spares, trash};
 use crate::leases::Leases;
 use crate::world::{EntryType, FileLock};
 
@@ -26,6 +28,8 @@ pub struct TreeRule {
     pub keep: u64,
     /// Trees younger than this are kept.
     pub min_age: Duration,
+    /// But not those that have this many trees of later publications.
+    pub young_trees: u64,
 }
 
 /// The generations that have a tree on disk.
@@ -66,7 +70,7 @@ pub fn reasons(
     if pins.contains(revision) {
         reasons.push(KeptReason::Pinned);
     }
-    if is_young(store, rule, revision)? {
+    if is_young(store, rule, revision)? && has_fewer_after(store, rule, seq)? {
         reasons.push(KeptReason::Young);
     }
     if seq.is_some_and(|seq| seq.get() + rule.keep > rule.tip.get()) {
@@ -90,6 +94,19 @@ fn is_young(store: &Store, rule: TreeRule, revision: &Revision) -> StoreResult<b
         .saturating_sub(found.mtime);
     Ok(rule.min_age > Duration::ZERO
         && u128::try_from(age).map_or(true, |age| age < rule.min_age.as_nanos()))
+}
+
+/// Whether fewer trees of later publications are there than make a tree old.
+fn has_fewer_after(store: &Store, rule: TreeRule, seq: Option<Seq>) -> StoreResult<bool> {
+    let Some(seq) = seq.filter(|_| rule.young_trees < u64::MAX) else {
+        return Ok(true);
+    };
+    let mut after = 0;
+    for other in materialized(store)? {
+        let other = store.database.seq_of_revision(&other)?;
+        after += u64::from(other.is_some_and(|other| other > seq));
+    }
+    Ok(after < rule.young_trees)
 }
 
 /// Who may read a generation without a daemon, by its LEASE.
@@ -119,7 +136,7 @@ pub fn remove(
     leases: &Mutex<Leases>,
 ) -> StoreResult<bool> {
     // From here to the rename no lease can be taken: taking one needs this lock.
-    let leases = leases
+    let mut leases = leases
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     if !reasons(store, rule, revision, pins, &leases)?.is_empty() {
@@ -130,6 +147,54 @@ pub fn remove(
     };
     let generation = store.layout.generation(revision);
     trash::discard(&store.world, &store.layout, generation.directory())?;
+    leases.forget(revision);
     drop(lock);
     Ok(true)
+}
+
+/// What became of a tree that was to be recycled.
+#[derive(Debug)]
+pub enum Recycled {
+    /// It lies in `staging/` now, with nothing beside it.
+    Spare(GenerationLayout),
+    /// It may go, but somebody had a lease of it and may still look at it.
+    WasLeased,
+    /// It is kept, for these reasons.
+    Kept(Vec<KeptReason>),
+}
+
+/// Takes a tree that nothing keeps out of `generations/`, to be made another one. Nobody can be reading
+/// it: it was never leased, and LEASE is locked and replaced.
+pub fn recycle(
+    store: &Store,
+    rule: TreeRule,
+    revision: &Revision,
+    pins: &BTreeSet<Revision>,
+    leases: &Mutex<Leases>,
+) -> StoreResult<Recycled> {
+    // As in `remove`.
+    let leases = leases
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let kept = reasons(store, rule, revision, pins, &leases)?;
+    if !kept.is_empty() {
+        return Ok(Recycled::Kept(kept));
+    }
+    if leases.ever_held(revision) {
+        return Ok(Recycled::WasLeased);
+    }
+    let FileLease::Free(lock) = file_lease(store, revision)? else {
+        return Ok(Recycled::Kept(vec![KeptReason::Leased]));
+    };
+    let spare = spares::new_place(store);
+    let disk = &store.world.disk;
+    let generation = store.layout.generation(revision);
+    disk.rename(generation.directory(), spare.directory())?;
+    for beside in [spare.lease(), spare.boot(), spare.manifest()] {
+        if disk.metadata(&beside)?.is_some() {
+            disk.remove_file(&beside)?;
+        }
+    }
+    drop(lock);
+    Ok(Recycled::Spare(spare))
 }

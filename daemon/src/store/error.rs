@@ -40,6 +40,9 @@ pub enum StoreError {
         /// The newest this build understands.
         supported: i64,
     },
+    /// Whoever asked for it wants it no longer.
+    #[error("it was not finished: nobody wants it any more")]
+    Interrupted,
     /// A revision argument names nothing, or several things.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -76,6 +79,7 @@ impl From<StoreError> for Refusal {
             StoreError::Damaged { .. } => Diagnostic::new(Code::WorkspaceDamaged, message).into(),
             StoreError::Collected { .. } => Diagnostic::new(Code::ContentCollected, message).into(),
             StoreError::Version { .. } => Diagnostic::new(Code::StoreVersion, message).into(),
+            StoreError::Interrupted => Diagnostic::new(Code::Internal, message).into(),
             StoreError::Database { source, .. } => {
                 Diagnostic::new(database_code(&source), message).into()
             }

@@ -22,6 +22,7 @@ pub mod recover;
 pub mod repair;
 pub mod retention;
 pub mod revisions;
+pub mod spares;
 pub mod trash;
 pub mod tree;
 

@@ -12,6 +12,7 @@ mod directory;
 mod doctor;
 mod exporting;
 mod init;
+mod keeper;
 mod leasing;
 mod publishing;
 mod shared;

@@ -187,6 +187,7 @@ impl Workspace {
                 tip,
                 keep: self.retention.trees,
                 min_age: self.retention.young,
+                young_trees: self.retention.young_trees,
             };
             let pins = store.database.pins()?;
             let reasons = reasons(store, rule, &revision, &pins, &self.leases())?;

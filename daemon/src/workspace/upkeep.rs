@@ -11,9 +11,11 @@ use semaprax_protocol::{Refusal, Revision, SchemaTag};
 use serde_json::json;
 
 use super::Writer;
-use crate::store::collect::{TreeRule, materialized, reasons, remove};
+use crate::store::StoreResult;
+use crate::store::collect::{Recycled, TreeRule, materialized, reasons, recycle, remove};
 use crate::store::history::EventDetail;
 use crate::store::retention::{ContentRetention, collect_content, sweep_left, sweep_objects};
+use crate::store::spares::{Spare, Standing};
 use crate::store::trash::measure;
 use crate::world::EntryType;
 
@@ -24,9 +26,14 @@ impl Writer {
             .min_age_ms
             .map_or(self.retention.young, Duration::from_millis);
         let rule = TreeRule {
-            tip: self.ledger.tip.stored.record.seq,
             keep: params.keep.unwrap_or(self.retention.trees),
             min_age,
+            // Who names an age means it.
+            young_trees: match params.min_age_ms {
+                Some(_) => u64::MAX,
+                None => self.retention.young_trees,
+            },
+            ..self.tree_rule()
         };
         let mut collection = self.collect_trees(rule, params.dry_run)?;
         if !params.dry_run {
@@ -59,7 +66,57 @@ impl Writer {
         self.collect(&params).map(drop)
     }
 
+    /// What the settings say about trees.
+    fn tree_rule(&self) -> TreeRule {
+        TreeRule {
+            tip: self.ledger.tip.stored.record.seq,
+            keep: self.retention.trees,
+            min_age: self.retention.young,
+            young_trees: self.retention.young_trees,
+        }
+    }
+
+    /// After a publication: what has too many trees after it to be young makes room. Where one more spare
+    /// is wanted, it becomes one.
+    pub fn tidy(&mut self) {
+        let rule = self.tree_rule();
+        let young = match rule.min_age {
+            Duration::ZERO => 0,
+            _ => rule.young_trees,
+        };
+        let kept = usize::try_from(rule.keep.max(young).max(1)).unwrap_or(usize::MAX);
+        while self.ledger.standing.len() > kept {
+            let Some(oldest) = self.ledger.standing.pop_front() else {
+                return;
+            };
+            let revision = oldest.revision;
+            if let Err(error) = self.let_go(rule, oldest) {
+                tracing::warn!(%error, %revision, "a tree could not be recycled");
+            }
+        }
+    }
+
+    fn let_go(&mut self, rule: TreeRule, oldest: Standing) -> StoreResult<()> {
+        let store = &self.ledger.store;
+        let pins = store.database.pins()?;
+        let (revision, leases) = (&oldest.revision, self.workspace.lease_table());
+        if self.ledger.spares.wants() {
+            match recycle(store, rule, revision, &pins, leases)? {
+                Recycled::Spare(place) => {
+                    let spare = Spare::new(place, oldest.tree, oldest.seen);
+                    self.ledger.spares.put(spare);
+                    return Ok(());
+                }
+                // From now on it is a matter of the collector.
+                Recycled::Kept(_) => return Ok(()),
+                Recycled::WasLeased => {}
+            }
+        }
+        remove(store, rule, revision, &pins, leases).map(drop)
+    }
+
     fn collect_trees(&mut self, rule: TreeRule, dry_run: bool) -> Result<Collection, Refusal> {
+        let standing = &mut self.ledger.standing;
         let store = &self.ledger.store;
         let pins = store.database.pins()?;
         let (mut removed, mut kept, mut freed_bytes) = (Vec::new(), Vec::new(), 0);
@@ -79,6 +136,7 @@ impl Writer {
                 continue;
             }
             if remove(store, rule, &revision, &pins, self.workspace.lease_table())? {
+                standing.retain(|standing| standing.revision != revision);
                 removed.push(revision);
                 continue;
             }

@@ -29,6 +29,9 @@ const ROWS_AT_ONCE: usize = 512;
 impl Writer {
     pub(super) fn verify(&mut self, params: &Verify) -> Result<Verification, Refusal> {
         let tip = self.ledger.tip.stored.record.seq;
+        if params.repair {
+            self.drop_spares();
+        }
         let mut check = Check::new(&self.ledger.store, params);
         check.is_open = true;
         check.everything(tip)?;

@@ -11,6 +11,7 @@ use camino::Utf8PathBuf;
 use semaprax_protocol::request::{Request, Response};
 use semaprax_protocol::{Code, Diagnostic, Refusal, Revision, SubmissionId};
 
+use super::keeper::{Keeper, keep};
 use super::publishing::{InSubmission as _, author_of};
 use super::sweeper::{Sweeper, Swept};
 use super::{Job, Workspace};
@@ -36,6 +37,8 @@ pub struct Writer {
     socket: Utf8PathBuf,
     /// Empties the trash; the writer does it itself where there is none.
     sweeper: Option<Sweeper>,
+    /// Keeps the spare trees; the idle writer does it itself where there is none.
+    keeper: Option<Keeper>,
 }
 
 impl Writer {
@@ -54,12 +57,18 @@ impl Writer {
             lock,
             socket,
             sweeper: None,
+            keeper: None,
         }
     }
 
-    /// From now on the trash is emptied on a thread of its own.
-    pub fn sweep_in_background(&mut self) {
+    /// From now on the trash is emptied, and spare trees are kept, on threads of their own.
+    pub fn work_in_background(&mut self) {
         let store = &self.ledger.store;
+        let pool = Arc::clone(&self.ledger.spares);
+        match Keeper::start(store.world.clone(), store.layout.clone(), pool) {
+            Ok(keeper) => self.keeper = Some(keeper),
+            Err(error) => tracing::warn!(%error, "no spare trees are kept"),
+        }
         match Sweeper::start(store.world.clone(), store.layout.clone()) {
             Ok(sweeper) => self.sweeper = Some(sweeper),
             Err(error) => tracing::warn!(%error, "the trash is emptied by the writer itself"),
@@ -91,6 +100,7 @@ impl Writer {
     /// undo, lease.acquire with a ttl, lease.renew, lease.release, pin, unpin, gc, verify, export,
     /// doctor. Every refusal of a submission is recorded in the journal before this returns.
     pub fn perform(&mut self, job: &Job) -> Result<Response, Refusal> {
+        self.ledger.spares.set_quiet(false);
         self.ledger.settle();
         if matches!(job.request, Request::Collect(_)) {
             self.ledger.check_collectable()?;
@@ -151,6 +161,7 @@ impl Writer {
 
     /// Makes the tree of a generation, for a lease.
     pub fn materialize(&mut self, revision: Revision) -> Result<(), Refusal> {
+        self.ledger.spares.set_quiet(false);
         let store = &self.ledger.store;
         let stored = store
             .database
@@ -190,6 +201,7 @@ impl Writer {
             tracing::warn!(%error, "idle work failed");
             return false;
         }
+        self.tidy();
         let now = self.ledger.store.world.clock.since_boot();
         if self
             .collected
@@ -204,7 +216,18 @@ impl Writer {
             Some(sweeper) => sweeper.sweep(None),
             None => drop(self.empty_trash_here()),
         }
+        self.ledger.spares.set_quiet(true);
+        if self.keeper.is_none() {
+            keep(&self.ledger.store, &self.ledger.spares);
+        }
         false
+    }
+
+    /// Takes every spare tree away.
+    pub(super) fn drop_spares(&mut self) {
+        for spare in self.ledger.spares.give_up() {
+            spare.discard(&self.ledger.store);
+        }
     }
 
     /// Confirms the last flip and lets go of LOCK.
@@ -213,10 +236,12 @@ impl Writer {
             mut ledger,
             lock,
             sweeper,
+            keeper,
             ..
         } = self;
         ledger.settle();
         // Nothing of this workspace is touched once LOCK is free.
+        drop(keeper);
         drop(sweeper);
         if let Err(error) = ledger.confirm() {
             tracing::warn!(%error, "the last publication could not be confirmed; the next start will");

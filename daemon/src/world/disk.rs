@@ -28,6 +28,9 @@ pub struct Metadata {
     pub len: u64,
     /// Modification time in nanoseconds since 1970.
     pub mtime: i64,
+    /// When anything of the inode last changed, in nanoseconds since 1970, by the clock of the file
+    /// system. Nobody can set it; 0 where it is not known.
+    pub changed: i64,
     /// Device and inode: the same two, the same file.
     pub inode: (u64, u64),
     /// Names of the inode.

@@ -187,6 +187,7 @@ impl Disk for RealWorld {
                 mode: found.mode() & 0o7777,
                 len: found.len(),
                 mtime: found.mtime() * 1_000_000_000 + found.mtime_nsec(),
+                changed: found.ctime() * 1_000_000_000 + found.ctime_nsec(),
                 inode: (found.dev(), found.ino()),
                 links: found.nlink(),
                 uid: found.uid(),

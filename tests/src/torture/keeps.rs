@@ -9,6 +9,7 @@ use super::account::Lease;
 use super::check::Check;
 use super::readers::Guard;
 use super::{During as _, Outcome, story, violation};
+use crate::oracle::are_spares;
 use crate::process::{PATIENCE, within};
 
 /// Trees in the trash from which on its emptying is waited for.
@@ -111,7 +112,7 @@ impl Check<'_> {
             return Err(violation(format!("gc keeps {kept:?}, there is {there:?}")));
         }
         let staged = self.lab.names("staging");
-        if !staged.is_empty() {
+        if !are_spares(&staged) {
             return Err(violation(format!("{staged:?} stays in staging")));
         }
         // The writer empties the trash when it is idle, which takes a moment: not waited for each time.

@@ -143,6 +143,8 @@ pub fn class_of(path: &Utf8Path) -> String {
 }
 
 fn part_class(part: &str) -> String {
+    // A spare becomes a candidate under the same name.
+    let part = part.strip_prefix("spare-").unwrap_or(part);
     let is_hex = part.len() >= 2 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
     if part.starts_with("object-") {
         "object-U".to_owned()
@@ -185,6 +187,10 @@ mod tests {
             "generations/R/files/**",
         );
         check(&format!("{state}/staging/{uuid}/files"), "staging/U/files");
+        check(
+            &format!("{state}/staging/spare-{uuid}/files"),
+            "staging/U/files",
+        );
         check(&format!("{state}/trash/{uuid}/files/a"), "trash/U/**");
         check(&format!("{state}/objects/ab/cdef"), "objects/R/R");
         check(

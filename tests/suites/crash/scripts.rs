@@ -70,6 +70,7 @@ pub fn publishing() -> Script {
             Step::Init,
             Step::Open,
             Step::Publish(first.clone()),
+            Step::Idle,
             Step::Publish(second),
             Step::Refused(late),
             Step::Repeat(first),
@@ -129,6 +130,7 @@ pub fn mending() -> Script {
             content_bytes: None,
             trees: 1,
             young: Duration::ZERO,
+            young_trees: 0,
         },
         ..Config::default()
     };

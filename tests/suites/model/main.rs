@@ -4,6 +4,7 @@
 //! The number of sequences is `PROPTEST_CASES` (24 without it).
 
 mod run;
+mod spares;
 mod step;
 
 use proptest::prelude::*;

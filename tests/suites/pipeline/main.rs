@@ -9,6 +9,7 @@ mod journal;
 mod large;
 mod reading;
 mod recovery;
+mod spares;
 mod stale;
 mod trees;
 mod verifying;

@@ -201,6 +201,13 @@ impl Database {
             .transpose()
     }
 
+    /// The number of a publication, by its revision.
+    pub fn seq_of_revision(&self, revision: &Revision) -> StoreResult<Option<Seq>> {
+        let sql = "SELECT seq FROM publications WHERE revision = ?1";
+        let seq = self.query_one(sql, [revision.as_bytes()], |row| row.get::<_, i64>(0))?;
+        Ok(seq.and_then(|seq| Seq::new(seq.cast_unsigned())))
+    }
+
     /// At most `limit` records with numbers from `low` to `high`, both included: the oldest of them
     /// first, or the newest.
     pub fn records(

@@ -206,7 +206,7 @@ mod tests {
 
     use super::*;
     use crate::store::StoreError;
-    use crate::store::tree::cursor::differing;
+    use crate::store::tree::cursor::{Sameness, differing};
     use crate::store::tree::{Leaf, codec};
 
     /// Everything is in memory.
@@ -295,7 +295,7 @@ mod tests {
                 _ => prop_assert!(false, "one is nothing"),
             }
             let mut seen = BTreeMap::new();
-            differing(base.as_ref(), found.as_ref(), &Nowhere, &mut |name, old, new| {
+            differing(base.as_ref(), found.as_ref(), Sameness::Content, &Nowhere, &mut |name, old, new| {
                 let content = |entry: Option<&Entry>| entry.and_then(|entry| match entry {
                     Entry::Leaf(leaf) => Some(leaf.bytes),
                     Entry::Branch(_) => None,

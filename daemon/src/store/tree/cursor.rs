@@ -1,23 +1,49 @@
 //! Two directories side by side: pages that are equal are passed over whole.
 //!
-//! Owns: `differing`. Never: what a difference means.
+//! Owns: `differing`, and what makes two sides the same. Never: what a difference means.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::page::{Node, Page};
-use super::{Branch, Entry, Named, NodeSource};
+use super::{Branch, Entry, Leaf, Named, NodeSource};
 use crate::store::StoreResult;
+
+/// What makes two leaves, directories or pages the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sameness {
+    /// Names, kinds and bytes.
+    Content,
+    /// The stamps too.
+    Stamps,
+}
+
+impl Sameness {
+    pub(super) fn of_branches(self, one: &Branch, other: &Branch) -> bool {
+        match self {
+            Self::Content => one.content() == other.content(),
+            Self::Stamps => one.stamped() == other.stamped(),
+        }
+    }
+
+    pub(super) fn of_leaves(self, one: &Leaf, other: &Leaf) -> bool {
+        match self {
+            Self::Content => one.same_content(other),
+            Self::Stamps => one == other,
+        }
+    }
+}
 
 /// Told of a name: what it was, what it is.
 pub(super) type Visit<'visit> =
     dyn FnMut(&str, Option<&Entry>, Option<&Entry>) -> StoreResult<()> + 'visit;
 
-/// Calls `visit` for every name of either side, in order, but for those in pages whose content is equal.
+/// Calls `visit` for every name of either side, in order, but for those in pages that are the same.
 /// So a name whose two sides are equal may be told too.
 pub(super) fn differing(
     before: Option<&Arc<Branch>>,
     after: Option<&Arc<Branch>>,
+    sameness: Sameness,
     source: &dyn NodeSource,
     visit: &mut Visit<'_>,
 ) -> StoreResult<()> {
@@ -25,7 +51,9 @@ pub(super) fn differing(
     loop {
         let step = match (old.peek(), new.peek()) {
             (None, None) => return Ok(()),
-            (Some(Item::Page(one)), Some(Item::Page(other))) => Step::of_pages(one, other),
+            (Some(Item::Page(one)), Some(Item::Page(other))) => {
+                Step::of_pages(one, other, sameness)
+            }
             (Some(Item::Page(_)), _) => Step::Enter {
                 old: true,
                 new: false,
@@ -101,8 +129,8 @@ enum Step {
 
 impl Step {
     /// The higher one is entered first: its pages may be equal to the other.
-    fn of_pages(old: &Page, new: &Page) -> Self {
-        if old.branch().content() == new.branch().content() {
+    fn of_pages(old: &Page, new: &Page, sameness: Sameness) -> Self {
+        if sameness.of_branches(old.branch(), new.branch()) {
             return Self::Pass {
                 old: true,
                 new: true,

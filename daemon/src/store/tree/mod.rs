@@ -22,7 +22,7 @@ use std::sync::{Arc, OnceLock};
 use semaprax_protocol::submission::EntryKind;
 use semaprax_protocol::{BlobDigest, LogicalPath, StampedDigest, TreeDigest};
 
-pub use compare::{Difference, differences};
+pub use compare::{Difference, differences, restamped};
 pub use draft::{Draft, Found};
 pub use stamp::stamped;
 pub use walk::{Below, ListedLeaf, for_each_leaf};

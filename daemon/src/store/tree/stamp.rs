@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::build::{Edit, changed};
-use super::cursor::differing;
+use super::cursor::{Sameness, differing};
 use super::{Branch, Entry, Leaf, NodeSource, Tree};
 use crate::store::StoreResult;
 
@@ -34,24 +34,30 @@ fn restamp(
     }
     let mut edits: Vec<Edit> = Vec::new();
     let directory = |branch: Arc<Branch>| Entry::Branch(Arc::new(branch.with_stamp(seq)));
-    differing(parent, Some(candidate), source, &mut |name, old, new| {
-        let entry = match (old, new) {
-            (_, None) => None,
-            (Some(Entry::Leaf(old)), Some(Entry::Leaf(new))) if old.same_content(new) => {
-                return Ok(());
-            }
-            (_, Some(Entry::Leaf(new))) => Some(Entry::Leaf(Leaf { stamp: seq, ..*new })),
-            (Some(Entry::Branch(old)), Some(Entry::Branch(new))) => {
-                if old.content() == new.content() {
+    differing(
+        parent,
+        Some(candidate),
+        Sameness::Content,
+        source,
+        &mut |name, old, new| {
+            let entry = match (old, new) {
+                (_, None) => None,
+                (Some(Entry::Leaf(old)), Some(Entry::Leaf(new))) if old.same_content(new) => {
                     return Ok(());
                 }
-                Some(directory(restamp(Some(old), new, seq, source)?))
-            }
-            (_, Some(Entry::Branch(new))) => Some(directory(restamp(None, new, seq, source)?)),
-        };
-        edits.push((name.into(), entry));
-        Ok(())
-    })?;
+                (_, Some(Entry::Leaf(new))) => Some(Entry::Leaf(Leaf { stamp: seq, ..*new })),
+                (Some(Entry::Branch(old)), Some(Entry::Branch(new))) => {
+                    if old.content() == new.content() {
+                        return Ok(());
+                    }
+                    Some(directory(restamp(Some(old), new, seq, source)?))
+                }
+                (_, Some(Entry::Branch(new))) => Some(directory(restamp(None, new, seq, source)?)),
+            };
+            edits.push((name.into(), entry));
+            Ok(())
+        },
+    )?;
     let found = changed(parent, edits, source)?;
     Ok(found.unwrap_or_else(|| Arc::clone(candidate)))
 }

@@ -1,0 +1,202 @@
+//! Turning the tree of a spare into another one, path by path.
+//!
+//! Owns: `patch`. Inodes are replaced, never written to: a name goes and another file gets it, in the
+//! directory where it stays. What ACTIVE has with the same stamp is linked from its tree, the rest is
+//! written. The cost follows what differs.
+//!
+//! Keeps invariants 7, 9 and 10.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::Utf8Path;
+use semaprax_protocol::LogicalPath;
+
+use super::super::checkout::{Copy, Made, Modes, SEALED_DIRECTORY, copy_all, link_all};
+use super::super::objects::FreshBlobs;
+use super::super::tree::{Difference, Found, Leaf, Tree, UNSTAMPED, restamped};
+use super::super::{Store, StoreError, StoreResult};
+use super::{Current, Spare, place_of};
+
+/// Mode of a directory while names in it change.
+const OPEN_DIRECTORY: u32 = 0o755;
+
+/// What a path of the spare is to become.
+#[derive(Debug, Clone, Copy)]
+enum Wanted {
+    Nothing,
+    /// What ACTIVE has there.
+    Linked(Leaf),
+    /// Content that ACTIVE does not have there.
+    Written(Leaf),
+}
+
+#[derive(Default)]
+struct Plan {
+    /// Names that go.
+    gone: Vec<LogicalPath>,
+    links: Vec<(LogicalPath, Leaf)>,
+    copies: Vec<Copy>,
+    directories: Directories,
+}
+
+/// Directories in which names change, by whether they are there before and after.
+#[derive(Default)]
+struct Directories {
+    /// There before and after.
+    kept: BTreeSet<String>,
+    made: BTreeSet<String>,
+    removed: BTreeSet<String>,
+}
+
+/// Makes a spare the tree `target`, which differs from the current one by `differences`. The new files
+/// carry no time yet, as those of a candidate. After an error the spare is good for nothing.
+pub fn patch(
+    store: &Store,
+    spare: &mut Spare,
+    current: &Current,
+    target: &Tree,
+    differences: &[Difference],
+    fresh: &FreshBlobs,
+) -> StoreResult<Made> {
+    let mut plan = plan(store, spare, current, target, differences)?;
+    let files = spare.files();
+    let disk = &*store.world.disk;
+    for directory in &plan.directories.kept {
+        disk.set_mode(&place_of(&files, directory), OPEN_DIRECTORY)?;
+    }
+    for directory in &plan.directories.removed {
+        disk.set_mode(&place_of(&files, directory), OPEN_DIRECTORY)?;
+    }
+    for path in &plan.gone {
+        disk.remove_file(&files.join(path.as_str()))?;
+    }
+    // A directory comes before what lies in it.
+    for directory in plan.directories.removed.iter().rev() {
+        disk.remove_directory(&files.join(directory))?;
+        spare.seen.vanish(directory);
+    }
+    for directory in &plan.directories.made {
+        disk.create_directory(&files.join(directory), OPEN_DIRECTORY)?;
+    }
+    let refused = link_all(disk, &current.files, &files, &plan.links, None)?;
+    let linked = (plan.links.len() - refused.len()) as u64;
+    plan.copies.extend(refused);
+    copy_all(store, fresh, &files, &plan.copies, Modes::SEALED)?;
+    seal(store, spare, &files, &plan.directories)?;
+    let kept = spare.tree.root().files() - plan.gone.len() as u64;
+    Ok(Made::of(plan.copies, linked + kept))
+}
+
+fn seal(
+    store: &Store,
+    spare: &mut Spare,
+    files: &Utf8Path,
+    directories: &Directories,
+) -> StoreResult<()> {
+    for directory in directories.kept.iter().chain(&directories.made) {
+        let place = place_of(files, directory);
+        store.world.disk.set_mode(&place, SEALED_DIRECTORY)?;
+        spare.seen.touch(directory);
+    }
+    Ok(())
+}
+
+fn plan(
+    store: &Store,
+    spare: &Spare,
+    current: &Current,
+    target: &Tree,
+    differences: &[Difference],
+) -> StoreResult<Plan> {
+    let mut wanted: BTreeMap<LogicalPath, Wanted> = BTreeMap::new();
+    for difference in restamped(&spare.tree, &current.tree, &store.database)? {
+        let after = difference.after.map_or(Wanted::Nothing, Wanted::Linked);
+        wanted.insert(difference.path, after);
+    }
+    for difference in differences {
+        let after = difference.after.map_or(Wanted::Nothing, Wanted::Written);
+        wanted.insert(difference.path.clone(), after);
+    }
+    let mut plan = Plan::default();
+    for (path, wanted) in wanted {
+        let parents = Parents {
+            store,
+            before: &spare.tree,
+            after: target,
+        };
+        let is_there = spare.tree.find(&path, &store.database)?.leaf().is_some();
+        if is_there {
+            plan.gone.push(path.clone());
+        }
+        let leaf = match wanted {
+            Wanted::Nothing if !is_there => continue,
+            Wanted::Nothing => None,
+            Wanted::Linked(leaf) | Wanted::Written(leaf) => Some(leaf),
+        };
+        parents.note(&path, is_there, leaf.is_some(), &mut plan.directories)?;
+        match (wanted, leaf) {
+            (Wanted::Linked(_), Some(leaf)) => plan.links.push((path, leaf)),
+            (_, Some(leaf)) => plan.copies.push(Copy {
+                path,
+                leaf,
+                stamp: UNSTAMPED,
+            }),
+            (_, None) => {}
+        }
+    }
+    Ok(plan)
+}
+
+struct Parents<'tree> {
+    store: &'tree Store,
+    before: &'tree Tree,
+    after: &'tree Tree,
+}
+
+impl Parents<'_> {
+    /// Notes the directories that a change at `path` concerns: those above it up to the first that is
+    /// there before and after.
+    fn note(
+        &self,
+        path: &LogicalPath,
+        is_before: bool,
+        is_after: bool,
+        directories: &mut Directories,
+    ) -> StoreResult<()> {
+        let mut here = path.parent();
+        loop {
+            let Some(directory) = here else {
+                directories.kept.insert(String::new());
+                return Ok(());
+            };
+            let name = directory.as_str();
+            let is_noted = directories.kept.contains(name)
+                || directories.made.contains(name) && !is_before
+                || directories.removed.contains(name) && !is_after;
+            if is_noted {
+                return Ok(());
+            }
+            match (
+                self.is_directory(self.before, &directory)?,
+                self.is_directory(self.after, &directory)?,
+            ) {
+                (true, true) => {
+                    directories.kept.insert(name.to_owned());
+                    return Ok(());
+                }
+                (true, false) => drop(directories.removed.insert(name.to_owned())),
+                (false, true) => drop(directories.made.insert(name.to_owned())),
+                (false, false) => {
+                    let what = format!("`{directory}` is no directory before or after a change");
+                    return Err(StoreError::damaged(what));
+                }
+            }
+            here = directory.parent();
+        }
+    }
+
+    fn is_directory(&self, tree: &Tree, path: &LogicalPath) -> StoreResult<bool> {
+        let found = tree.find(path, &self.store.database)?;
+        Ok(matches!(found, Found::Directory(_)))
+    }
+}
