@@ -91,11 +91,6 @@ impl<'bench> Stage<'bench> {
     pub(super) fn restart(&self, omissions: &[&str]) -> Outcome<()> {
         Lab::kill(self.running()?)?;
         self.lab().order_omissions(omissions)?;
-        self.start()
-    }
-
-    /// Starts a daemon when none answers.
-    pub(super) fn start(&self) -> Outcome<()> {
         let started = self.lab().client();
         started.map(drop).during(|| "starting".to_owned())
     }
@@ -111,19 +106,29 @@ impl<'bench> Stage<'bench> {
         let died = self.lab().death();
         died.ok_or_else(|| violation(format!("it did not die {RENAMED}")))?;
         self.lab().order_omissions(omissions)?;
+        if self.repeat()? == 1 {
+            return Ok(());
+        }
+        Err(violation("what was renamed was not published"))
+    }
+
+    /// Starts a daemon when none answers, and repeats what was under way, so that it is acknowledged. Answers how
+    /// many had been published already.
+    pub(super) fn repeat(&self) -> Outcome<usize> {
         let mut client = self.lab().client().during(|| "starting".to_owned())?;
         let mut account = locked(&self.place.account);
+        let mut replayed = 0;
         for id in account.unknown() {
             let Some(sent) = account.sent.get(&id).cloned() else {
                 continue;
             };
             let answer = send(&mut client, &sent.request);
-            if !answer.as_ref().is_ok_and(|receipt| receipt.replayed) {
-                return Err(violation(format!("renamed, killed, repeated: {answer:?}")));
+            replayed += usize::from(answer.as_ref().is_ok_and(|receipt| receipt.replayed));
+            if !account.answered(id, &answer) {
+                return Err(violation(format!("repeating {id}: {answer:?}")));
             }
-            account.answered(id, &answer);
         }
-        Ok(())
+        Ok(replayed)
     }
 
     /// Makes a second workspace beside this one.

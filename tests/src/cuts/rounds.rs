@@ -17,7 +17,7 @@ use crate::torture::account::Account;
 use crate::torture::chance::Chance;
 use crate::torture::crew::Crew;
 use crate::torture::lab::{Lab, pause};
-use crate::torture::rounds::Place;
+use crate::torture::rounds::{KEPT, Place};
 use crate::torture::{During as _, Outcome, locked, violation};
 
 /// Cuts under the crew in one workspace.
@@ -65,18 +65,24 @@ pub fn run(
         let mut chance = Chance::new(seed).part(workspace + 1);
         let name = format!("seed {seed}, workspace {workspace} ({})", kind.name());
         tally.workspaces += 1;
-        let wrecks = round(&bench, kind, &mut chance).during(|| name.clone())?;
+        // Every other time old content is let go of, so that the sweep is under way at the cut.
+        let forgets = (workspace / kinds.len() as u64) % 2 == 1;
+        let wrecks = round(&bench, kind, forgets, &mut chance).during(|| name.clone())?;
         judge_all(&bench, wrecks, tally).during(|| name)?;
         workspace += 1;
     }
     Ok(())
 }
 
-fn round(bench: &Bench, kind: Kind, chance: &mut Chance) -> Outcome<Vec<Wreck>> {
+fn round(bench: &Bench, kind: Kind, forgets: bool, chance: &mut Chance) -> Outcome<Vec<Wreck>> {
     let site = bench.site(kind)?;
     let lab = bench.filled(&site)?;
     let mut wrecks = cuts_while_made(bench, &site, &lab, chance)?;
-    let place = Place::of(lab);
+    let mut place = Place::of(lab);
+    if forgets {
+        place.forget()?;
+        drop(place.lab.client().during(|| "starting".to_owned())?);
+    }
     wrecks.extend(cuts_at_work(bench, &site, &place, chance, CUTS, INSTANT)?);
     drop(place);
     site.clear()?;
@@ -144,6 +150,7 @@ pub(super) fn cuts_at_work(
             pause(Duration::from_micros(when.below(instant * 1000)), || false);
             let name = format!("cut {number}");
             let mut wreck = Wreck::cut(bench, site, &place.account, name, "at work")?;
+            wreck.kept = place.forgets.then_some(KEPT);
             wreck.again = when.percent(AGAIN).then(|| when.part(number));
             wrecks.push(wreck);
         }

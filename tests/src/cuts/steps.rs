@@ -69,7 +69,11 @@ fn at_work(bench: &Bench, kind: Kind, seed: u64, scene: Scene) -> Outcome<Wrecks
         let mut wreck = stage.cut(scene.moment())?;
         wreck.name = plan.to_string();
         wrecks.push(wreck);
-        stage.start()?;
+        // What the kill left in the page cache is acknowledged now, and the power goes out after all.
+        stage.repeat()?;
+        let mut wreck = stage.cut("after a kill at a step and a restart")?;
+        wreck.name = format!("{plan}, restarted");
+        wrecks.push(wreck);
     }
     stage.clear()?;
     Ok(wrecks)

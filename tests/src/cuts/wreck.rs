@@ -46,6 +46,8 @@ pub(super) struct Wreck {
     pub(super) reboots: bool,
     /// Whether the cut takes ACTIVE away, as a disk might that loses a block.
     pub(super) loses_active: bool,
+    /// Of how many of the newest publications content is kept; of all without it.
+    pub(super) kept: Option<u64>,
     /// Whether the recovery is cut as well.
     pub(super) again: Option<Chance>,
 }
@@ -74,6 +76,7 @@ impl Wreck {
             is_workspace: true,
             reboots: true,
             loses_active: false,
+            kept: None,
             again: None,
         })
     }
@@ -152,6 +155,7 @@ fn judged(bench: &Bench, wreck: Wreck, tally: &mut Tally) -> Outcome<()> {
         is_workspace,
         reboots,
         loses_active,
+        kept,
         mut again,
         ..
     } = wreck;
@@ -182,7 +186,7 @@ fn judged(bench: &Bench, wreck: Wreck, tally: &mut Tally) -> Outcome<()> {
                         bench.copy(&site.image)
                     })
                 });
-                ask(lab, account.clone(), kind, tally)?;
+                ask(lab, account.clone(), kept, kind, tally)?;
                 copy.map(|copy| match copy.join() {
                     Ok(image) => image,
                     Err(_) => Err(violation("a copy panicked")),
@@ -206,7 +210,7 @@ fn judged(bench: &Bench, wreck: Wreck, tally: &mut Tally) -> Outcome<()> {
     start(
         bench,
         image,
-        |_, lab| ask(lab, account.clone(), kind, tally),
+        |_, lab| ask(lab, account.clone(), kept, kind, tally),
         Some(AFTER_THAT),
     )
     .during(|| "cut again in recovery".to_owned())
@@ -277,6 +281,7 @@ enum Start<T> {
 fn ask(
     lab: &Lab,
     mut account: Account,
+    kept: Option<u64>,
     kind: crate::images::Kind,
     tally: &mut Tally,
 ) -> Outcome<()> {
@@ -295,7 +300,7 @@ fn ask(
         history: &mut history,
         client,
         known: 0,
-        kept: None,
+        kept,
     }
     .everything(fresh, &[])?;
     let figures = tally.of(kind);

@@ -28,7 +28,7 @@ const INSTANT: u64 = 60;
 /// How long an order is waited for: it may name a step that does not come.
 const ORDER: Duration = Duration::from_millis(400);
 /// Publications whose content is kept where old content is let go of.
-const KEPT: u64 = 8;
+pub(crate) const KEPT: u64 = 8;
 /// Kills in a round whose clients go on by themselves.
 const KILLS: u64 = 3;
 
@@ -111,7 +111,7 @@ impl Place {
     }
 
     /// From the next daemon on, old content is collected.
-    fn forget(&mut self) -> Outcome<()> {
+    pub(crate) fn forget(&mut self) -> Outcome<()> {
         self.forgets = true;
         self.lab.configure(&format!(
             "[retention]\ncontent-publications = {KEPT}\ncontent-age = \"0s\"\n"
