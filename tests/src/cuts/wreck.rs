@@ -7,10 +7,13 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use semaprax_protocol::Code;
+use semaprax_protocol::documents::VerificationStatus;
+
 use super::bench::{Bench, Site};
 use super::tally::Tally;
-use crate::images::Image;
-use crate::torture::account::{Account, Fate};
+use crate::images::{Image, Kind};
+use crate::torture::account::{Account, Counts, Fate, Sent};
 use crate::torture::chance::Chance;
 use crate::torture::check::{Check, look_from_disk};
 use crate::torture::history::History;
@@ -18,8 +21,6 @@ use crate::torture::lab::{Lab, pause, read_tree};
 use crate::torture::readers::active;
 use crate::torture::rounds::end_of;
 use crate::torture::{During as _, Outcome, Violation, locked, story, violation};
-use semaprax_protocol::Code;
-use semaprax_protocol::documents::VerificationStatus;
 
 /// Wrecks judged at once.
 const JUDGES: usize = 2;
@@ -67,7 +68,7 @@ impl Wreck {
         // What is read without a daemon between the rename of ACTIVE and the sync of its directory is no
         // promise: nobody had been answered.
         account.seen.clear();
-        account.counts = Default::default();
+        account.counts = Counts::default();
         Ok(Self {
             name,
             moment,
@@ -203,14 +204,27 @@ fn judged(bench: &Bench, wreck: Wreck, tally: &mut Tally) -> Outcome<()> {
             return Ok(());
         }
     };
-    let Some(image) = second else { return Ok(()) };
+    second.map_or(Ok(()), |image| {
+        judge_again(bench, image, account, kept, tally)
+    })
+}
+
+/// What a cut in the recovery from a cut left: no promise is less.
+fn judge_again(
+    bench: &Bench,
+    image: Image,
+    account: Account,
+    kept: Option<u64>,
+    tally: &mut Tally,
+) -> Outcome<()> {
+    let kind = image.kind();
     tally.of(kind).cuts += 1;
     tally.of(kind).in_recovery += 1;
     *tally.moments.entry("in recovery".to_owned()).or_default() += 1;
     start(
         bench,
         image,
-        |_, lab| ask(lab, account.clone(), kept, kind, tally),
+        |_, lab| ask(lab, account, kept, kind, tally),
         Some(AFTER_THAT),
     )
     .during(|| "cut again in recovery".to_owned())
@@ -282,11 +296,10 @@ fn ask(
     lab: &Lab,
     mut account: Account,
     kept: Option<u64>,
-    kind: crate::images::Kind,
+    kind: Kind,
     tally: &mut Tally,
 ) -> Outcome<()> {
-    let published =
-        |sent: &&crate::torture::account::Sent| matches!(sent.fate, Fate::Published(..));
+    let published = |sent: &&Sent| matches!(sent.fate, Fate::Published(..));
     let acknowledged = account.sent.values().filter(published).count() as u64;
     if lab.daemon().is_none() {
         look_from_disk(lab, &mut account)?;

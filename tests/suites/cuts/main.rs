@@ -14,6 +14,7 @@ use semaprax_tests::cuts::Bench;
 use semaprax_tests::cuts::moments::{half_a_tree, kill_then_cut, lose_active};
 use semaprax_tests::cuts::omissions::{self, OMISSIONS, Omission, When};
 use semaprax_tests::cuts::rounds::{self, End};
+use semaprax_tests::cuts::steps::{self, Scene};
 use semaprax_tests::cuts::tally::Tally;
 use semaprax_tests::images::{Kind, can_mount};
 
@@ -23,6 +24,9 @@ const SEED: u64 = 20_261_130;
 const ROUNDS: Duration = Duration::from_secs(30);
 /// Fewer random cuts than this: the lab stands still. A busy machine of two cores makes 60.
 const LEAST_CUTS: u64 = 24;
+
+/// Fewer cuts at named steps than this: some step has no cut any more. There are 48.
+const LEAST_STEPS: u64 = 40;
 
 fn program() -> &'static Path {
     Path::new(PROGRAM)
@@ -73,6 +77,28 @@ fn cuts_at_chosen_moments_lose_nothing() {
     }
     println!("{tally}");
     assert_eq!(tally.cuts(), 12);
+}
+
+/// The long form has all scenes on all kinds.
+#[test]
+fn cuts_at_named_steps_lose_nothing() {
+    if !can_mount(&Kind::ALL) {
+        return;
+    }
+    let mut tally = Tally::default();
+    let seed = seed();
+    for (kind, scene) in [
+        // Here a name once was durable before its directory.
+        (Kind::Ext4WithoutJournal, Scene::Large),
+        (Kind::Btrfs, Scene::Publish),
+    ] {
+        let bench = Bench::new(program(), &[kind]).unwrap();
+        steps::run(&bench, kind, seed, scene, &mut tally)
+            .unwrap_or_else(|violation| panic!("{violation}"));
+    }
+    println!("{tally}");
+    let cuts = tally.cuts();
+    assert!(cuts >= LEAST_STEPS, "only {cuts} cuts at named steps");
 }
 
 /// A few of the table, each on a file system that misses it without fail.
