@@ -123,6 +123,9 @@ fn cut(arguments: &Arguments, seed: u64, start: Instant, number: u64) -> Outcome
         }
         let bench = cuts::Bench::new(&program()?, &kinds)?;
         for &kind in &kinds {
+            for moment in cuts::moments::ALL {
+                moment(&bench, kind, seed, &mut tally)?;
+            }
             for scene in cuts::steps::Scene::ALL {
                 cuts::steps::run(&bench, kind, seed, scene, &mut tally)?;
             }

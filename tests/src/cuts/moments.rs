@@ -6,6 +6,8 @@
 
 use std::fs::File;
 
+use semaprax_protocol::request::DaemonStop;
+
 use super::bench::{Bench, Site};
 use super::tally::Tally;
 use super::wreck::{Wreck, judge};
@@ -164,12 +166,35 @@ impl<'bench> Stage<'bench> {
     }
 }
 
+/// A cut at a chosen moment, judged.
+pub type Moment = fn(&Bench, Kind, u64, &mut Tally) -> Outcome<()>;
+
+/// All of them.
+pub const ALL: [Moment; 4] = [kill_then_cut, stop_then_cut, half_a_tree, lose_active];
+
 /// A kill between the rename and the directory sync of ACTIVE, a restart that acknowledges it, a cut.
 pub fn kill_then_cut(bench: &Bench, kind: Kind, seed: u64, tally: &mut Tally) -> Outcome<()> {
     let mut stage = Stage::new(bench, kind, seed, &[])?;
     stage.perform(Deed::Rename)?;
     stage.die_renamed(&[])?;
     let wreck = stage.cut("after a kill and a restart")?;
+    stage.clear()?;
+    judge(bench, wreck, tally)
+}
+
+/// A daemon that leaves in good order, which folds the log of its database in and removes it, and a cut.
+pub fn stop_then_cut(bench: &Bench, kind: Kind, seed: u64, tally: &mut Tally) -> Outcome<()> {
+    let mut stage = Stage::new(bench, kind, seed, &[])?;
+    for deed in [Deed::Rename, Deed::Enlarge, Deed::Merge] {
+        stage.perform(deed)?;
+    }
+    let daemon = stage.running()?;
+    let mut client = stage.lab().client().during(|| "connecting".to_owned())?;
+    let answer = client.call(DaemonStop { if_idle: false });
+    answer.during(|| "daemon stop".to_owned())?;
+    drop(client);
+    Lab::await_death(daemon)?;
+    let wreck = stage.cut("after a stop")?;
     stage.clear()?;
     judge(bench, wreck, tally)
 }

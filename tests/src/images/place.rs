@@ -21,6 +21,8 @@ pub const BASE: &str = "SEMAPRAX_IMAGES_DIR";
 const PREFIX: &str = "spx-image-";
 /// The file whose lock says that the owner lives.
 const OWNER: &str = "OWNER";
+/// Images are sparse; all of a run take about 1 GiB.
+const ROOM: u64 = 4 << 30;
 /// How long a mount point may stay busy: the last files of a killed process are closed late.
 const BUSY: Duration = Duration::from_secs(2);
 
@@ -68,13 +70,14 @@ impl Drop for Place {
     }
 }
 
-/// In memory where there is such a place: a sync of an image then costs no disk. The images are sparse.
-/// The variable wins over it.
+/// In memory where there is room: a sync of an image then costs no disk. The variable wins over it.
 fn base() -> PathBuf {
     let memory = Path::new("/dev/shm");
+    let has_room =
+        || rustix::fs::statvfs(memory).is_ok_and(|found| found.f_bavail * found.f_frsize >= ROOM);
     match std::env::var_os(BASE) {
         Some(given) => PathBuf::from(given),
-        None if memory.is_dir() => memory.to_owned(),
+        None if has_room() => memory.to_owned(),
         None => std::env::temp_dir(),
     }
 }

@@ -21,7 +21,7 @@ fn what_a_killed_process_left_is_taken_away() {
     }
     let base = tempfile::Builder::new()
         .prefix("spx-base-")
-        .tempdir_in("/dev/shm")
+        .tempdir()
         .unwrap();
     let mut lab = Command::new(PROGRAM)
         .args(["--cuts", "1000", "--seed", "1"])

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use semaprax_tests::cuts::Bench;
-use semaprax_tests::cuts::moments::{half_a_tree, kill_then_cut, lose_active};
+use semaprax_tests::cuts::moments;
 use semaprax_tests::cuts::omissions::{self, OMISSIONS, Omission, When};
 use semaprax_tests::cuts::rounds::{self, End};
 use semaprax_tests::cuts::steps::{self, Scene};
@@ -70,13 +70,13 @@ fn cuts_at_chosen_moments_lose_nothing() {
     let bench = Bench::new(program(), &Kind::ALL).unwrap();
     let (seed, mut tally) = (seed(), Tally::default());
     for kind in Kind::ALL {
-        for moment in [kill_then_cut, half_a_tree, lose_active] {
+        for moment in moments::ALL {
             moment(&bench, kind, seed, &mut tally)
                 .unwrap_or_else(|violation| panic!("{}: {violation}", kind.name()));
         }
     }
     println!("{tally}");
-    assert_eq!(tally.cuts(), 12);
+    assert_eq!(tally.cuts(), 16);
 }
 
 /// The long form has all scenes on all kinds.
