@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use semaprax_protocol::Limits;
 
-pub use file::{load, parse_duration, user_file, workspace_file};
+pub use file::{load, parse_duration, read_settings, user_file, workspace_file};
 
 /// How long what is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -25,7 +25,7 @@ pub fn workspace_file(root: &Utf8Path) -> Utf8PathBuf {
 /// Lays the settings of a file over `config`. A file that is not there changes nothing. With
 /// `whole_daemon`, the file may set what concerns the daemon and not one workspace.
 pub fn load(
-    mut config: Config,
+    config: Config,
     disk: &dyn Disk,
     uid: u32,
     path: &Utf8Path,
@@ -54,8 +54,17 @@ pub fn load(
             &format!("it is larger than {FILE_BYTES} bytes"),
         ));
     }
-    let bytes = disk.read(path)?;
-    let text = str::from_utf8(&bytes).map_err(|error| malformed(path, &error.to_string()))?;
+    read_settings(config, &disk.read(path)?, path, whole_daemon)
+}
+
+/// Lays the settings in the bytes of a file over `config`; `path` is for the messages.
+pub fn read_settings(
+    mut config: Config,
+    bytes: &[u8],
+    path: &Utf8Path,
+    whole_daemon: bool,
+) -> Result<Config, Refusal> {
+    let text = str::from_utf8(bytes).map_err(|error| malformed(path, &error.to_string()))?;
     let settings: Settings =
         toml::from_str(text).map_err(|error| malformed(path, &error.to_string()))?;
     if settings.idle_timeout.is_some() && !whole_daemon {

@@ -127,21 +127,28 @@ impl Ledger {
         Ok(())
     }
 
-    /// Records a refusal, or keeps it until there is room on the disk. No outcome may go unrecorded: if
-    /// that cannot be promised, the workspace takes no more publications.
-    pub fn record_refusal(&mut self, submission: SubmissionId, author: &str, refusal: &Refusal) {
-        if self.unrecorded.len() >= UNRECORDED_MAX {
-            self.latch(refusal.clone());
-            return;
+    /// Records refusals in one transaction, or keeps them until there is room on the disk. No outcome may
+    /// go unrecorded: if that cannot be promised, the workspace takes no more publications.
+    pub fn record_refusals(&mut self, refusals: &[(SubmissionId, &str, &Refusal)]) {
+        let at = self.store.world.clock.now();
+        for &(submission, author, refusal) in refusals {
+            if self.unrecorded.len() >= UNRECORDED_MAX {
+                self.latch(refusal.clone());
+                return;
+            }
+            self.unrecorded.push(Unrecorded {
+                at,
+                submission,
+                author: author.to_owned(),
+                refusal: refusal.clone(),
+            });
         }
-        self.unrecorded.push(Unrecorded {
-            at: self.store.world.clock.now(),
-            submission,
-            author: author.to_owned(),
-            refusal: refusal.clone(),
-        });
         if let Err(error) = self.settle_now() {
-            tracing::error!(%error, %submission, "a refusal could not be recorded");
+            let submissions = refusals
+                .iter()
+                .map(|(submission, ..)| submission.to_string());
+            let submissions = submissions.collect::<Vec<_>>().join(" ");
+            tracing::error!(%error, submissions, "refusals could not be recorded");
             self.latch_unless_full(error);
         }
     }

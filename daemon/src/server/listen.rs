@@ -219,7 +219,8 @@ async fn turn_away(daemon: Arc<Daemon>, stream: Stream, diagnostic: Diagnostic) 
     let (mut writer, mut reader) = (&stream, &stream);
     let told = timeout(REFUSAL_TIMEOUT, async {
         writer.write_all(&line).await?;
-        writer.shutdown().await?;
+        // The stream's own `shutdown` only flushes: the client would wait for the end.
+        end_of_lines(&stream)?;
         let mut dropped = [0; 1024];
         while reader.read(&mut dropped).await? > 0 {}
         Ok::<_, io::Error>(())
@@ -227,6 +228,12 @@ async fn turn_away(daemon: Arc<Daemon>, stream: Stream, diagnostic: Diagnostic) 
     if let Ok(Err(error)) = told.await {
         tracing::debug!(%error, "a client did not wait to be told");
     }
+}
+
+/// Tells the client that nothing more comes.
+fn end_of_lines(stream: &Stream) -> io::Result<()> {
+    let Stream::UdSocket(socket) = stream;
+    Ok(rustix::net::shutdown(socket, rustix::net::Shutdown::Write)?)
 }
 
 /// Finishes what runs, lets go of the workspaces, and closes the connections.

@@ -23,6 +23,9 @@ use crate::workspace::{Job, Workspace, Writer};
 /// How long nothing comes before idle work is begun.
 const IDLE_DELAY: Duration = Duration::from_millis(50);
 
+/// Refusals recorded in one transaction at most.
+const RECORDED_AT_ONCE: usize = 128;
+
 /// What the writer is asked to do.
 #[derive(Debug)]
 pub(super) enum Work {
@@ -51,6 +54,7 @@ pub(super) fn spawn(writer: Writer, tasks: Receiver<Task>, hosted: Arc<Hosted>) 
     let thread = WriterThread {
         writer: Some(writer),
         hosted,
+        put_back: None,
     };
     std::thread::Builder::new()
         .name("writer".to_owned())
@@ -62,6 +66,8 @@ struct WriterThread {
     /// `None` after a panic: nothing more is done with a writer that may be half way.
     writer: Option<Writer>,
     hosted: Arc<Hosted>,
+    /// A task that was taken too early: the next one.
+    put_back: Option<Task>,
 }
 
 impl WriterThread {
@@ -72,7 +78,7 @@ impl WriterThread {
         while let Some(task) = self.next(tasks) {
             match task {
                 Task::Run(ticket, work) => self.carry_out(ticket, work),
-                Task::Record(unrecorded) => self.record(*unrecorded),
+                Task::Record(unrecorded) => self.record(*unrecorded, tasks),
                 Task::Close => break,
             }
         }
@@ -87,6 +93,9 @@ impl WriterThread {
 
     /// The next task. While there is idle work, it is done whenever nothing comes.
     fn next(&mut self, tasks: &Receiver<Task>) -> Option<Task> {
+        if let Some(task) = self.put_back.take() {
+            return Some(task);
+        }
         let mut delay = IDLE_DELAY;
         loop {
             match tasks.recv_timeout(delay) {
@@ -145,21 +154,44 @@ impl WriterThread {
         }
     }
 
-    fn record(&mut self, unrecorded: Unrecorded<Work>) {
-        let Unrecorded {
-            submission,
-            work,
-            refusal,
-            bytes,
-            held,
-        } = unrecorded;
-        if let Work::Request(job) = work {
-            self.attempt("recording a refusal", |writer| {
-                writer.record_refusal(submission, &job.request, &refusal);
+    /// Records a refusal, and those that follow it: each alone would wait for the disk, and a flood of
+    /// what is refused would slow down what is not.
+    fn record(&mut self, first: Unrecorded<Work>, tasks: &Receiver<Task>) {
+        let mut refused = vec![first];
+        while refused.len() < RECORDED_AT_ONCE {
+            match tasks.try_recv() {
+                Ok(Task::Record(next)) => refused.push(*next),
+                Ok(other) => {
+                    self.put_back = Some(other);
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        let of_requests: Vec<_> = refused
+            .iter()
+            .filter_map(|unrecorded| {
+                let Work::Request(job) = &unrecorded.work else {
+                    return None;
+                };
+                Some((unrecorded.submission, &job.request, &unrecorded.refusal))
+            })
+            .collect();
+        if !of_requests.is_empty() {
+            self.attempt("recording refusals", |writer| {
+                writer.record_refusals(&of_requests);
             });
         }
-        self.hosted
-            .input(Input::Recorded(bytes, held, Box::new(refusal)));
+        for Unrecorded {
+            bytes,
+            held,
+            refusal,
+            ..
+        } in refused
+        {
+            self.hosted
+                .input(Input::Recorded(bytes, held, Box::new(refusal)));
+        }
         self.hosted.journal_grew();
     }
 

@@ -150,7 +150,7 @@ impl Writer {
         let id = job.submission.unwrap_or_else(|| self.new_submission());
         self.publish(job, id).map_err(|refusal| {
             let refusal = refusal.in_submission_of(&job.request);
-            self.record_refusal(id, &job.request, &refusal);
+            self.record_refusals(&[(id, &job.request, &refusal)]);
             refusal
         })
     }
@@ -177,16 +177,14 @@ impl Writer {
         Ok(ensure_tree(store, &stored, &stored.tree()?, Some(source))?)
     }
 
-    /// Records a refusal in the journal, also one that was decided before the writer saw the
-    /// submission (queue full, deadline, cancelled).
-    pub fn record_refusal(
-        &mut self,
-        submission: SubmissionId,
-        request: &Request,
-        refusal: &Refusal,
-    ) {
-        self.ledger
-            .record_refusal(submission, author_of(request), refusal);
+    /// Records refusals in the journal: those that were decided before the writer saw the submission
+    /// (queue full, deadline, cancelled).
+    pub fn record_refusals(&mut self, refusals: &[(SubmissionId, &Request, &Refusal)]) {
+        let by_author = refusals
+            .iter()
+            .map(|&(submission, request, refusal)| (submission, author_of(request), refusal));
+        let by_author: Vec<_> = by_author.collect();
+        self.ledger.record_refusals(&by_author);
     }
 
     /// Work for an idle moment: confirms the last flip, folds the log in, empties the trash, collects

@@ -17,7 +17,7 @@ use super::wait::PATIENCE;
 /// A raw connection.
 #[derive(Debug)]
 pub struct Wire {
-    stream: UnixStream,
+    /// One descriptor: some tests have thousands of these.
     reader: BufReader<UnixStream>,
     last_id: u64,
     /// What came while an answer was awaited.
@@ -31,8 +31,7 @@ impl Wire {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         Ok(Self {
-            reader: BufReader::new(stream.try_clone()?),
-            stream,
+            reader: BufReader::new(stream),
             last_id: 0,
             others: VecDeque::new(),
         })
@@ -61,12 +60,12 @@ impl Wire {
 
     /// Sends bytes as they are.
     pub fn send_bytes(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        self.stream.write_all(bytes)
+        self.reader.get_ref().write_all(bytes)
     }
 
     /// The sending side alone, for another thread.
     pub fn sender(&self) -> UnixStream {
-        self.stream.try_clone().unwrap()
+        self.reader.get_ref().try_clone().unwrap()
     }
 
     /// Sends a request and answers its id.
@@ -89,10 +88,13 @@ impl Wire {
 
     /// The next line, if one comes within a time.
     pub fn receive_within(&mut self, limit: Duration) -> Option<Value> {
-        self.stream.set_read_timeout(Some(limit)).unwrap();
+        self.reader.get_ref().set_read_timeout(Some(limit)).unwrap();
         let mut line = String::new();
         let read = self.reader.read_line(&mut line);
-        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        self.reader
+            .get_ref()
+            .set_read_timeout(Some(PATIENCE))
+            .unwrap();
         read.ok().filter(|&read| read > 0)?;
         serde_json::from_str(&line).ok()
     }
@@ -121,7 +123,7 @@ impl Wire {
 
     /// Stops sending; still reads.
     pub fn stop_sending(&self) {
-        self.stream.shutdown(Shutdown::Write).unwrap();
+        self.reader.get_ref().shutdown(Shutdown::Write).unwrap();
     }
 
     /// Waits until the daemon closes the connection; answers what came before.

@@ -305,3 +305,74 @@ impl Database {
 fn clamp(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    prop_compose! {
+        fn any_record()(
+            numbers in any::<[u64; 4]>(),
+            bytes in any::<[u8; 6]>(),
+            given in any::<[bool; 4]>(),
+            at in any::<i64>(),
+            author in ".{0,12}",
+            message in ".{0,40}",
+            paths in prop::collection::vec("[a-z\"\u{e9}\u{2028}]{1,8}(/[a-z ]{1,8}){0,2}", 0..4),
+        ) -> Record {
+            let revision = |place: usize| Revision::from_bytes([bytes[place]; 32]);
+            let paths: Vec<LogicalPath> = paths.iter().filter_map(|path| path.parse().ok()).collect();
+            let moves = paths.iter().zip(paths.iter().skip(1));
+            Record {
+                schema: Record::SCHEMA.to_owned(),
+                seq: Seq::new(numbers[0].max(1)).unwrap(),
+                revision: revision(0),
+                tree: TreeDigest::from_bytes([bytes[1]; 32]),
+                stamped: StampedDigest::from_bytes([bytes[2]; 32]),
+                files: numbers[1],
+                bytes: numbers[2],
+                prev: given[0].then(|| RecordDigest::from_bytes([bytes[3]; 32])),
+                parent: given[1].then(|| revision(4)),
+                base: given[2].then(|| revision(5)),
+                submission: SubmissionId::from_uuid(uuid::Uuid::from_u128(u128::from(numbers[3]))),
+                on_stale: [OnStale::Reject, OnStale::Rebase, OnStale::Merge][numbers[3] as usize % 3],
+                rebased: given[3],
+                moves: moves.map(|(from, to)| NamedMove { from: from.clone(), to: to.clone() }).collect(),
+                merged: paths,
+                changes: numbers[3],
+                author,
+                message,
+                published_at: Timestamp::from_nanos(at),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_record_comes_back(record in any_record()) {
+            let bytes = record.encode().unwrap();
+            prop_assert_eq!(Record::decode(&bytes).unwrap(), record);
+        }
+
+        /// With a byte changed, added or left out it is another record, or none: no two spellings of one.
+        #[test]
+        fn there_is_one_spelling_of_a_record(
+            record in any_record(),
+            place in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+            how in 0..3u8,
+        ) {
+            let mut bytes = record.encode().unwrap();
+            let place = place.index(bytes.len());
+            match how {
+                0 => bytes[place] = byte,
+                1 => drop(bytes.remove(place)),
+                _ => bytes.insert(place, byte),
+            }
+            if let Ok(back) = Record::decode(&bytes) {
+                prop_assert_eq!(back.encode().unwrap(), bytes);
+            }
+        }
+    }
+}

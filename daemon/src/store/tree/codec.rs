@@ -180,11 +180,39 @@ impl<'bytes> Cursor<'bytes> {
     }
 }
 
-/// Reads a node; `None` when the bytes are not one. What is read is written as the same bytes.
+/// Reads a node; `None` when the bytes are not one. What is read is written as the same bytes, and what it
+/// sums up is a number.
 pub(super) fn decode(bytes: &[u8]) -> Option<Node> {
-    if bytes.first() == Some(&KIND_PAGE) {
-        return decode_pages(bytes);
+    let node = if bytes.first() == Some(&KIND_PAGE) {
+        decode_pages(bytes)?
+    } else {
+        decode_names(bytes)?
+    };
+    has_sums(&node).then_some(node)
+}
+
+fn has_sums(node: &Node) -> bool {
+    let mut sums = [0u64; 3];
+    let mut add = |parts: [u64; 3]| {
+        sums.iter_mut().zip(parts).all(|(sum, part)| {
+            let added = sum.checked_add(part);
+            *sum = added.unwrap_or_default();
+            added.is_some()
+        })
+    };
+    match node {
+        Node::Names(names) => names.iter().all(|(_, entry)| match entry {
+            Entry::Leaf(leaf) => add([1, leaf.bytes, 0]),
+            Entry::Branch(branch) => add([branch.files(), branch.bytes(), 0]),
+        }),
+        Node::Pages(pages) => pages.iter().all(|page| {
+            let branch = page.branch();
+            add([branch.files(), branch.bytes(), page.names()])
+        }),
     }
+}
+
+fn decode_names(bytes: &[u8]) -> Option<Node> {
     let mut cursor = Cursor { rest: bytes };
     let mut names: Vec<Named> = Vec::new();
     while !cursor.rest.is_empty() {
@@ -272,6 +300,22 @@ mod tests {
         ] {
             check(bad, &[0], false);
         }
+    }
+
+    #[test]
+    fn the_sums_of_a_node_are_numbers() {
+        let node = |names: &[(&str, u64)]| {
+            let mut bytes = Vec::new();
+            for (name, number) in names {
+                put_name(&mut bytes, KIND_FILE, name);
+                bytes.extend([7; 32]);
+                put_number(&mut bytes, *number);
+                bytes.push(1);
+            }
+            bytes
+        };
+        assert!(decode(&node(&[("a", u64::MAX), ("b", 0)])).is_some());
+        assert!(decode(&node(&[("a", u64::MAX), ("b", 1)])).is_none());
     }
 
     proptest! {

@@ -244,6 +244,11 @@ impl Branch {
     }
 }
 
+/// The bytes of a node as they are written once they were read; `None` when they are no node.
+pub fn node_rewritten(bytes: &[u8]) -> Option<Vec<u8>> {
+    codec::decode(bytes).map(|node| codec::encode(&node))
+}
+
 impl Tree {
     /// The tree with nothing in it.
     pub fn empty() -> Self {

@@ -27,7 +27,10 @@ pub(super) fn tracked(root: &Utf8Path) -> Vec<String> {
     else {
         return Vec::new();
     };
-    let paths = read(&git.join("index")).and_then(|index| whole(index, &git));
+    let read = |name: &str| read_apart(&git.join(name), INDEX_BYTES);
+    let paths = read("index").and_then(|index| {
+        paths_of_index(&index, &mut |shared| read(&format!("sharedindex.{shared}")))
+    });
     let Ok(below) = root.as_std_path().strip_prefix(&top) else {
         return Vec::new();
     };
@@ -47,19 +50,18 @@ pub(super) fn tracked(root: &Utf8Path) -> Vec<String> {
         .collect()
 }
 
-fn read(path: &Path) -> Option<Index> {
-    let bytes = read_apart(path, INDEX_BYTES)?;
-    // The index does not say which hash it uses; only with the right one it ends where it should.
-    [20, 32].into_iter().find_map(|hash| parse(&bytes, hash))
-}
-
-/// The paths of an index, those of the shared index it builds on included.
-fn whole(index: Index, git: &Path) -> Option<Vec<String>> {
+/// The paths that the bytes of an index name, those of the shared index it builds on included, whose
+/// bytes are asked for by its digest. `None` for what is no index.
+pub fn paths_of_index(
+    bytes: &[u8],
+    read_shared: &mut dyn FnMut(&str) -> Option<Vec<u8>>,
+) -> Option<Vec<String>> {
+    let index = parse_any(bytes)?;
     let own = index.paths.into_iter().flatten();
     let Some(link) = index.link else {
         return Some(own.collect());
     };
-    let shared = read(&git.join(format!("sharedindex.{}", link.shared)))?;
+    let shared = parse_any(&read_shared(&link.shared)?)?;
     let count = shared.paths.len();
     let deleted = if link.deleted.is_empty() {
         vec![false; count]
@@ -76,6 +78,11 @@ fn whole(index: Index, git: &Path) -> Option<Vec<String>> {
         .collect();
     paths.sort();
     Some(paths)
+}
+
+/// An index does not say which hash it uses; only with the right one it ends where it should.
+fn parse_any(bytes: &[u8]) -> Option<Index> {
+    [20, 32].into_iter().find_map(|hash| parse(bytes, hash))
 }
 
 /// The git directory of the work tree at `directory`: `.git`, or what a `.git` file names.

@@ -68,6 +68,11 @@ impl Rules {
     }
 }
 
+/// What the text of a rules file at the top says of a path; `None` for rules that are refused.
+pub fn rules_ignore(rules: &[u8], path: &str, is_directory: bool) -> Option<Option<bool>> {
+    Some(Rules::parse("", rules)?.says(path, is_directory))
+}
+
 fn too_much(path: &str) -> Refusal {
     let message = format!("the ignore rules in `{path}` are too much: at most {RULES_BYTES} bytes");
     Diagnostic::new(Code::LimitExceeded, message)

@@ -4,11 +4,20 @@
 //! only user of the real file system: nothing in here is ours, and nothing of it is changed.
 //! Never: opens a FIFO, socket or device; follows a symlink; leaves the directory.
 
+#![cfg_attr(
+    test,
+    expect(
+        clippy::disallowed_methods,
+        reason = "tests make the directories that are read"
+    )
+)]
+
 mod git_index;
 mod ignored;
 mod read;
 mod scan;
 
-pub use ignored::IgnoreRules;
+pub use git_index::paths_of_index;
+pub use ignored::{IgnoreRules, rules_ignore};
 pub use read::{ReadOutcome, SourceDirectory};
 pub use scan::{FoundFile, Scan, scan};
