@@ -12,7 +12,7 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -71,7 +71,45 @@ pub(crate) fn read_small(path: impl AsRef<Path>, limit: u64) -> io::Result<Strin
 
 /// Opens a file for reading.
 pub(crate) fn open(path: impl AsRef<Path>) -> io::Result<File> {
+    #[cfg(feature = "interleavings")]
+    crate::interleaving::step();
     File::open(path)
+}
+
+/// Locks a file with others, waiting for who holds it alone.
+#[cfg(not(feature = "interleavings"))]
+pub(crate) fn lock_shared(file: &File) -> io::Result<()> {
+    file.lock_shared()
+}
+
+/// The same in turns of one thread, which must not be held up.
+#[cfg(feature = "interleavings")]
+pub(crate) fn lock_shared(file: &File) -> io::Result<()> {
+    crate::interleaving::step();
+    loop {
+        match file.try_lock_shared() {
+            Ok(()) => return Ok(()),
+            Err(fs::TryLockError::WouldBlock) => crate::interleaving::wait(),
+            Err(fs::TryLockError::Error(source)) => return Err(source),
+        }
+    }
+}
+
+/// Whether `file` is what `path` names now.
+pub(crate) fn is_still_at(file: &File, path: impl AsRef<Path>) -> io::Result<bool> {
+    #[cfg(feature = "interleavings")]
+    {
+        crate::interleaving::step();
+        if crate::interleaving::trusts_the_lock() {
+            return Ok(true);
+        }
+    }
+    let opened = file.metadata()?;
+    match fs::symlink_metadata(path) {
+        Ok(named) => Ok((named.dev(), named.ino()) == (opened.dev(), opened.ino())),
+        Err(missing) if missing.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(source) => Err(source),
+    }
 }
 
 /// Writes a new file; one that exists is an error.
