@@ -12,9 +12,12 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+/// The mode of what nobody else has any business with.
+const OURS_ALONE: u32 = 0o600;
 
 /// A moment until which something may take.
 #[derive(Debug, Clone, Copy)]
@@ -117,9 +120,10 @@ pub(crate) fn create_new(path: impl AsRef<Path>) -> io::Result<File> {
     File::options().write(true).create_new(true).open(path)
 }
 
-/// Opens a file that is only locked, making it when it is missing.
+/// Opens a file that is only locked, making it, for this user alone, when it is missing.
 pub(crate) fn open_lock(path: impl AsRef<Path>) -> io::Result<File> {
     File::options()
+        .mode(OURS_ALONE)
         .read(true)
         .write(true)
         .create(true)
@@ -127,9 +131,13 @@ pub(crate) fn open_lock(path: impl AsRef<Path>) -> io::Result<File> {
         .open(path)
 }
 
-/// Opens a log for appending, making it when it is missing.
+/// Opens a log for appending, making it, for this user alone, when it is missing.
 pub(crate) fn open_log(path: impl AsRef<Path>) -> io::Result<File> {
-    File::options().append(true).create(true).open(path)
+    File::options()
+        .mode(OURS_ALONE)
+        .append(true)
+        .create(true)
+        .open(path)
 }
 
 /// Copies the bytes and the permissions of a regular file to a new path.

@@ -159,7 +159,8 @@ fn build(
     }
     let staged = layout.staging().join("store.db");
     let file_mode = mode & 0o666;
-    disk.set_mode(&layout.lock(), file_mode)?;
+    // Who can open LOCK can hold it, and with it the owner off: it is never for others.
+    disk.set_mode(&layout.lock(), 0o600)?;
     let mut store = Store {
         world: world.clone(),
         layout: layout.clone(),

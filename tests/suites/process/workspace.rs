@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::{is_root, seeded};
 
 /// `semaprax --json` where nobody can write to the workspace; `None` where that cannot be arranged.
-fn read_only(world: &World, arguments: &[&str]) -> Option<Call> {
+pub(crate) fn read_only(world: &World, arguments: &[&str]) -> Option<Call> {
     if !is_root() {
         // An ordinary user is kept out by the modes, which the caller has taken away.
         return Some(world.with_json(arguments));
