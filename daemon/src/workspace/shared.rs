@@ -154,6 +154,12 @@ impl Workspace {
         outcome
     }
 
+    /// Closes the reading connections that nobody uses at the moment.
+    pub(super) fn close_readers(&self) {
+        let pool = &mut *self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(std::mem::take(pool));
+    }
+
     fn view<T>(&self, work: impl FnOnce(&View<'_>) -> Result<T, Refusal>) -> Result<T, Refusal> {
         self.read(|store| with_view(&store.world, &store.layout, &store.database, work))
     }

@@ -182,6 +182,7 @@ fn nothing_is_asked_of_the_network() {
     assert!(sockets > 0, "the daemon listens on nothing");
     world.ok(&["daemon", "stop"]);
     until_true("the daemon is gone", || !is_alive(pid));
+    daemon.finish().ok();
     for name in [
         "daemon.trace",
         "client.trace",
