@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use semaprax_tests::process::{World, submission, until_true};
+use semaprax_tests::process::{Blocker, World, submission, until_true};
 use serde_json::json;
 
 use crate::seeded;
@@ -195,4 +195,28 @@ fn a_tree_whose_lease_ran_out_never_becomes_another() {
         assert_eq!(word, "held", "round {round}");
     }
     assert!(gone > 0, "the tree was never collected");
+}
+
+/// A detached lease is known by the name in its grant: when nobody is there to be told, it is given back.
+#[test]
+fn a_detached_lease_that_nobody_was_told_of_is_given_back() {
+    let world = seeded();
+    let mut leaver = world.wire();
+    let blocker = Blocker::new(&world.state());
+    leaver.send(
+        "lease.acquire",
+        &json!({"ttlMs": 600_000, "owner": "leaver"}),
+    );
+    // Answered beside the writer, and after the line before it was taken in: the writer has it.
+    leaver.call("status", &json!({})).unwrap();
+    drop(leaver);
+    until_true("the daemon sees that the client is gone", || {
+        world.json(&["daemon", "status"])["connections"] == 1
+    });
+    drop(blocker);
+    until_true("the lease was taken and is given back", || {
+        let journal = world.ok(&["--json", "journal"]).text();
+        journal.contains("lease-acquired") && journal.contains("lease-released")
+    });
+    assert_eq!(world.json(&["lease", "list"])["leases"], json!([]));
 }
