@@ -16,6 +16,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Mode, OFlags};
+
 /// The mode of what nobody else has any business with.
 const OURS_ALONE: u32 = 0o600;
 
@@ -96,6 +98,21 @@ pub(crate) fn lock_shared(file: &File) -> io::Result<()> {
             Err(fs::TryLockError::Error(source)) => return Err(source),
         }
     }
+}
+
+/// Locks a directory of this user for this process alone; `None` when another has it, or it is gone, a
+/// link, or another user's.
+pub(crate) fn take_directory(path: &Path) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    let directory = File::from(opened);
+    let found = directory.metadata().ok()?;
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return None;
+    }
+    directory.try_lock().ok()?;
+    let named = fs::symlink_metadata(path).ok()?;
+    ((named.dev(), named.ino()) == (found.dev(), found.ino())).then_some(directory)
 }
 
 /// Whether `file` is what `path` names now.

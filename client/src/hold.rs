@@ -42,6 +42,9 @@ pub struct Held {
 impl Held {
     /// Lets started commands inherit the lock, so that the tree outlives this process for them.
     pub fn hand_on(&self) -> Result<(), Refusal> {
+        if let Some(copy) = &self.copy {
+            copy.hand_on()?;
+        }
         let Some(lease) = &self.lease else {
             return Ok(());
         };
