@@ -223,6 +223,7 @@ fn record_first(
     let seq = Seq::FIRST;
     let tree = stamped(&Tree::empty(), &imported.tree, seq.get(), &NoNodes)?;
     let message = match params.message.as_str() {
+        "" if tree.root().files() == 1 => "import of 1 file".to_owned(),
         "" => format!("import of {} files", tree.root().files()),
         given => given.to_owned(),
     };
