@@ -4,6 +4,8 @@
 
 use std::ffi::OsString;
 
+use camino::Utf8PathBuf;
+
 /// Where the daemon's socket is; without it the user's runtime directory.
 pub const RUNTIME_DIR: &str = "SEMAPRAX_RUNTIME_DIR";
 /// `1`: no daemon is started.
@@ -45,6 +47,13 @@ pub fn value(name: &str) -> Option<OsString> {
 /// The value as text, unless it is unset, empty or not UTF-8.
 pub fn text(name: &str) -> Option<String> {
     value(name).and_then(|value| value.into_string().ok())
+}
+
+/// Where the configuration of the user is, as a daemon started by this user takes it.
+pub fn config_home() -> Option<Utf8PathBuf> {
+    let path = |text: String| Some(Utf8PathBuf::from(text)).filter(|path| path.is_absolute());
+    let named = text(XDG_CONFIG_HOME).and_then(path);
+    named.or_else(|| Some(text(HOME).and_then(path)?.join(".config")))
 }
 
 /// Whether a switch is on: set, and neither `0` nor `false`.

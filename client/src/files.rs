@@ -12,9 +12,14 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags};
+
+/// The mode of what nobody else has any business with.
+const OURS_ALONE: u32 = 0o600;
 
 /// A moment until which something may take.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +76,60 @@ pub(crate) fn read_small(path: impl AsRef<Path>, limit: u64) -> io::Result<Strin
 
 /// Opens a file for reading.
 pub(crate) fn open(path: impl AsRef<Path>) -> io::Result<File> {
+    #[cfg(feature = "interleavings")]
+    crate::interleaving::step();
     File::open(path)
+}
+
+/// Locks a file with others, waiting for who holds it alone.
+#[cfg(not(feature = "interleavings"))]
+pub(crate) fn lock_shared(file: &File) -> io::Result<()> {
+    file.lock_shared()
+}
+
+/// The same in turns of one thread, which must not be held up.
+#[cfg(feature = "interleavings")]
+pub(crate) fn lock_shared(file: &File) -> io::Result<()> {
+    crate::interleaving::step();
+    loop {
+        match file.try_lock_shared() {
+            Ok(()) => return Ok(()),
+            Err(fs::TryLockError::WouldBlock) => crate::interleaving::wait(),
+            Err(fs::TryLockError::Error(source)) => return Err(source),
+        }
+    }
+}
+
+/// Locks a directory of this user for this process alone; `None` when another has it, or it is gone, a
+/// link, or another user's.
+pub(crate) fn take_directory(path: &Path) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    let directory = File::from(opened);
+    let found = directory.metadata().ok()?;
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return None;
+    }
+    directory.try_lock().ok()?;
+    let named = fs::symlink_metadata(path).ok()?;
+    ((named.dev(), named.ino()) == (found.dev(), found.ino())).then_some(directory)
+}
+
+/// Whether `file` is what `path` names now.
+pub(crate) fn is_still_at(file: &File, path: impl AsRef<Path>) -> io::Result<bool> {
+    #[cfg(feature = "interleavings")]
+    {
+        crate::interleaving::step();
+        if crate::interleaving::trusts_the_lock() {
+            return Ok(true);
+        }
+    }
+    let opened = file.metadata()?;
+    match fs::symlink_metadata(path) {
+        Ok(named) => Ok((named.dev(), named.ino()) == (opened.dev(), opened.ino())),
+        Err(missing) if missing.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(source) => Err(source),
+    }
 }
 
 /// Writes a new file; one that exists is an error.
@@ -79,9 +137,10 @@ pub(crate) fn create_new(path: impl AsRef<Path>) -> io::Result<File> {
     File::options().write(true).create_new(true).open(path)
 }
 
-/// Opens a file that is only locked, making it when it is missing.
+/// Opens a file that is only locked, making it, for this user alone, when it is missing.
 pub(crate) fn open_lock(path: impl AsRef<Path>) -> io::Result<File> {
     File::options()
+        .mode(OURS_ALONE)
         .read(true)
         .write(true)
         .create(true)
@@ -89,9 +148,13 @@ pub(crate) fn open_lock(path: impl AsRef<Path>) -> io::Result<File> {
         .open(path)
 }
 
-/// Opens a log for appending, making it when it is missing.
+/// Opens a log for appending, making it, for this user alone, when it is missing.
 pub(crate) fn open_log(path: impl AsRef<Path>) -> io::Result<File> {
-    File::options().append(true).create(true).open(path)
+    File::options()
+        .mode(OURS_ALONE)
+        .append(true)
+        .create(true)
+        .open(path)
 }
 
 /// Copies the bytes and the permissions of a regular file to a new path.

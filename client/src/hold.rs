@@ -10,7 +10,6 @@
 //! the last one is closed.
 
 use std::fs::File;
-use std::os::unix::fs::MetadataExt;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use semaprax_protocol::request::{LeaseAcquire, LeaseRelease, Resolve, Resolved};
@@ -43,6 +42,9 @@ pub struct Held {
 impl Held {
     /// Lets started commands inherit the lock, so that the tree outlives this process for them.
     pub fn hand_on(&self) -> Result<(), Refusal> {
+        if let Some(copy) = &self.copy {
+            copy.hand_on()?;
+        }
         let Some(lease) = &self.lease else {
             return Ok(());
         };
@@ -151,16 +153,9 @@ fn lock_lease(directory: &Utf8Path) -> Result<Option<File>, Refusal> {
         Err(missing) if missing.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(failed(&source)),
     };
-    file.lock_shared().map_err(|source| failed(&source))?;
-    let locked = file.metadata().map_err(|source| failed(&source))?;
-    match std::fs::symlink_metadata(&path) {
-        Ok(named) => {
-            let same = (named.dev(), named.ino()) == (locked.dev(), locked.ino());
-            Ok(same.then_some(file))
-        }
-        Err(missing) if missing.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(failed(&source)),
-    }
+    files::lock_shared(&file).map_err(|source| failed(&source))?;
+    let is_there = files::is_still_at(&file, &path).map_err(|source| failed(&source))?;
+    Ok(is_there.then_some(file))
 }
 
 fn is_active(root: &Utf8Path, revision: Revision) -> bool {

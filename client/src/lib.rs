@@ -18,6 +18,8 @@ pub mod error;
 mod fake;
 mod files;
 mod hold;
+#[cfg(feature = "interleavings")]
+pub mod interleaving;
 mod layout;
 #[cfg_attr(not(feature = "daemon"), path = "no_offline.rs")]
 mod offline;

@@ -12,6 +12,8 @@ use semaprax_protocol::{Code, Diagnostic, Refusal, Revision, Seq};
 
 use semaprax_daemon::{reader::Offline, world::World};
 
+use crate::env;
+
 /// How many events are read at once.
 const EVENTS: usize = 256;
 
@@ -69,10 +71,12 @@ fn needs_a_daemon(method: &str, why: Why) -> Refusal {
 
 impl Disk {
     pub(crate) fn open(root: &Utf8Path, why: Why) -> Result<Self, Refusal> {
+        let mut offline = Offline::open(&World::real(), root)?;
+        offline.read_settings(env::config_home().as_deref());
         Ok(Self {
             why,
             root: root.to_owned(),
-            offline: Offline::open(&World::real(), root)?,
+            offline,
         })
     }
 

@@ -14,30 +14,65 @@ use semaprax_protocol::{Code, Diagnostic, Refusal};
 
 use crate::{Client, ContentReader, error, files};
 
-/// A directory of this process alone, removed when dropped.
+/// How the names of private directories begin: what is so called and not locked has no owner any more.
+const PREFIX: &str = "semaprax-private-";
+/// How often a directory is made that another process takes for one without an owner.
+const ATTEMPTS: usize = 8;
+/// Directories without an owner that are removed at once: the next one removes more.
+const SWEPT: usize = 16;
+
+/// A directory of this process alone, removed when dropped. It is locked while it is used: a process that
+/// was killed could not remove its own, so the next one does.
 #[derive(Debug)]
 pub struct PrivateDirectory {
     path: Utf8PathBuf,
+    lock: File,
 }
 
 impl PrivateDirectory {
     /// An empty one, among the temporary files.
     pub fn new() -> Result<Self, Refusal> {
         let place = std::env::temp_dir();
-        let made = tempfile::Builder::new()
-            .prefix("semaprax-")
-            .tempdir_in(&place)
-            .map_err(|source| error::of_io("make a directory in", place.display(), &source))?;
-        let path = Utf8PathBuf::from_path_buf(made.keep()).map_err(|path| {
-            let message = format!("`{}` is not UTF-8", path.display());
-            Refusal::from(Diagnostic::new(Code::PathRefused, message))
-        })?;
-        Ok(Self { path })
+        sweep(&place);
+        let failed =
+            |source: &io::Error| error::of_io("make a directory in", place.display(), source);
+        for _ in 0..ATTEMPTS {
+            let made = tempfile::Builder::new()
+                .prefix(PREFIX)
+                .tempdir_in(&place)
+                .map_err(|source| failed(&source))?;
+            let path = Utf8PathBuf::from_path_buf(made.keep()).map_err(|path| {
+                let message = format!("`{}` is not UTF-8", path.display());
+                Refusal::from(Diagnostic::new(Code::PathRefused, message))
+            })?;
+            // Before it was locked another process may have removed it.
+            if let Some(lock) = files::take_directory(path.as_std_path()) {
+                return Ok(Self { path, lock });
+            }
+        }
+        Err(failed(&io::ErrorKind::ResourceBusy.into()))
     }
 
     /// Where it is.
     pub fn path(&self) -> &Utf8Path {
         &self.path
+    }
+
+    /// Lets started commands inherit the lock, so that nobody else takes the directory for theirs.
+    pub(crate) fn hand_on(&self) -> Result<(), Refusal> {
+        rustix::io::fcntl_setfd(&self.lock, rustix::io::FdFlags::empty())
+            .map_err(|reason| error::of_io("hand on the lock of", &self.path, &reason.into()))
+    }
+}
+
+/// Removes private directories of this user that nobody has locked. What cannot be removed stays.
+fn sweep(place: &std::path::Path) {
+    let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
+    let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    let left = ours.filter_map(|entry| Some((files::take_directory(&entry.path())?, entry.path())));
+    for (lock, path) in left.take(SWEPT) {
+        drop(files::remove_tree(&path));
+        drop(lock);
     }
 }
 

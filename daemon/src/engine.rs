@@ -155,6 +155,13 @@ impl<Work> Engine<Work> {
         self.entries.is_empty() && self.unrecorded == 0
     }
 
+    /// Whether anybody is still there to be told what comes of this work.
+    pub fn is_awaited(&self, ticket: Ticket) -> bool {
+        self.entries
+            .get(&ticket)
+            .is_some_and(|entry| entry.waiters.iter().any(|waiter| waiter.caller.is_some()))
+    }
+
     /// One more subscriber. Answers the history that its numbers belong to.
     pub fn subscribe(&mut self) -> u64 {
         self.events.subscribe()

@@ -19,6 +19,7 @@ pub mod reader;
 pub mod server;
 pub mod session;
 pub mod store;
+pub mod sync;
 pub mod text;
 pub mod uploads;
 pub mod workspace;

@@ -103,7 +103,12 @@ fn holder() -> Holder {
 impl Fixture {
     /// An empty directory; no workspace yet.
     pub fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        Self::below(&std::env::temp_dir())
+    }
+
+    /// The same below this directory.
+    pub fn below(place: &std::path::Path) -> Self {
+        let directory = tempfile::tempdir_in(place).unwrap();
         let base = Utf8Path::from_path(directory.path()).unwrap();
         let root = base.canonicalize_utf8().unwrap().join("work");
         std::fs::create_dir(&root).unwrap();
@@ -172,6 +177,11 @@ impl Fixture {
     /// Lets go of everything without a word, as a daemon that is killed.
     pub fn kill(&mut self) {
         self.opened = None;
+    }
+
+    /// The two halves of the open workspace, for threads of the caller.
+    pub fn take(&mut self) -> (Arc<Workspace>, Writer) {
+        self.opened.take().expect("the workspace is open")
     }
 
     /// The writer.

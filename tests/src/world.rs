@@ -95,7 +95,7 @@ impl Entropy for TestEntropy {
 }
 
 /// Decides for an operation on a path whether it fails, and how.
-pub type Fault = Box<dyn Fn(&str, &Utf8Path) -> Option<io::ErrorKind> + Send + Sync>;
+pub type Fault = Arc<dyn Fn(&str, &Utf8Path) -> Option<io::ErrorKind> + Send + Sync>;
 
 /// The real disk, with faults on request.
 pub struct TestDisk {
@@ -110,7 +110,7 @@ impl TestDisk {
         &self,
         fault: impl Fn(&str, &Utf8Path) -> Option<io::ErrorKind> + Send + Sync + 'static,
     ) {
-        *self.fault.lock().unwrap() = Some(Box::new(fault));
+        *self.fault.lock().unwrap() = Some(Arc::new(fault));
     }
 
     /// Nothing fails any more.
@@ -119,7 +119,8 @@ impl TestDisk {
     }
 
     fn ask(&self, operation: &'static str, path: &Utf8Path) -> WorldResult<()> {
-        let fault = self.fault.lock().unwrap();
+        // Not asked under the lock: it may let others go on.
+        let fault = self.fault.lock().unwrap().clone();
         match fault.as_ref().and_then(|fault| fault(operation, path)) {
             Some(kind) => Err(WorldError::new(operation, path, kind.into())),
             None => Ok(()),

@@ -190,9 +190,8 @@ fn malformed(path: &Utf8Path, reason: &str) -> Refusal {
         "the settings in `{path}` cannot be read: {}",
         reason.trim_end()
     );
-    Diagnostic::new(Code::InvalidRequest, message)
+    Diagnostic::new(Code::InvalidSettings, message)
         .at(path.as_str())
-        .hint("docs/cli.md lists the settings; correct the file or remove it")
         .into()
 }
 

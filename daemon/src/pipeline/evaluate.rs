@@ -225,8 +225,8 @@ impl Evaluation<'_> {
     fn edit(&mut self, path: &LogicalPath, edits: &[Edit]) -> Result<(), Refusal> {
         let leaf = self.file(path)?;
         let mut content = self.fresh.content(self.store, &leaf.blob)?.to_vec();
-        for edit in edits {
-            content = replace_once(path, &content, edit)?;
+        for (index, edit) in edits.iter().enumerate() {
+            content = replace_once(path, &content, index + 1, edit)?;
         }
         let blob = Blob::new(content);
         self.set(path, &blob, leaf.kind)?;
@@ -317,8 +317,14 @@ impl Evaluation<'_> {
     }
 }
 
-/// `content` with the one occurrence of `edit.old` replaced.
-fn replace_once(path: &LogicalPath, content: &[u8], edit: &Edit) -> Result<Vec<u8>, Refusal> {
+/// `content` with the one occurrence of `edit.old` replaced. A refusal names the edit by its `number`
+/// and not by its text: refusals go to the journal and the log, where no content is.
+fn replace_once(
+    path: &LogicalPath,
+    content: &[u8],
+    number: usize,
+    edit: &Edit,
+) -> Result<Vec<u8>, Refusal> {
     let old = edit.old.as_bytes();
     let finder = memchr::memmem::Finder::new(old);
     let mut places = Vec::new();
@@ -335,12 +341,7 @@ fn replace_once(path: &LogicalPath, content: &[u8], edit: &Edit) -> Result<Vec<u
             from += found + old.len();
         }
     }
-    let shown: String = edit
-        .old
-        .chars()
-        .take(60)
-        .flat_map(char::escape_debug)
-        .collect();
+    let text = format!("the text of edit {number}");
     match (places.first(), count) {
         (Some(&place), 1) => {
             let mut out = content.get(..place).unwrap_or_default().to_vec();
@@ -349,13 +350,13 @@ fn replace_once(path: &LogicalPath, content: &[u8], edit: &Edit) -> Result<Vec<u
             Ok(out)
         }
         (None, _) => {
-            let message = format!("the text `{shown}` does not occur in `{path}`");
+            let message = format!("{text} does not occur in `{path}`");
             Err(Diagnostic::new(Code::EditNotFound, message)
                 .at(path.as_str())
                 .into())
         }
         (Some(_), _) => {
-            let message = format!("the text `{shown}` occurs {count} times in `{path}`");
+            let message = format!("{text} occurs {count} times in `{path}`");
             let mut diagnostic = Diagnostic::new(Code::EditNotUnique, message).at(path.as_str());
             diagnostic.count = Some(count);
             diagnostic.lines = line_numbers(content, &places);

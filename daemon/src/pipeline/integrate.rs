@@ -49,21 +49,13 @@ pub fn integrate(
         OnStale::Reject => {
             let moved = differences(base, &tip.tree, &store.database)?;
             let paths = moved.into_iter().map(|difference| difference.path);
-            Err(stale(
-                tip,
-                paths.collect(),
-                "ACTIVE is no longer the base of the submission",
-            ))
+            Err(stale(tip, paths.collect(), on_stale))
         }
         OnStale::Rebase => {
             let named = evaluated.touched.union(&evaluated.read);
             let moved = moved_paths(store, base, &tip.tree, named)?;
             if !moved.is_empty() {
-                return Err(stale(
-                    tip,
-                    moved,
-                    "paths of the submission moved since its base",
-                ));
+                return Err(stale(tip, moved, on_stale));
             }
             let changes = differences(base, &evaluated.tree, &store.database)?;
             let tree = transplant(store, &tip.tree, &changes)?;
@@ -77,11 +69,7 @@ pub fn integrate(
             let only_read = evaluated.read.difference(&evaluated.touched);
             let moved = moved_paths(store, base, &tip.tree, only_read)?;
             if !moved.is_empty() {
-                return Err(stale(
-                    tip,
-                    moved,
-                    "paths the submission read moved since its base",
-                ));
+                return Err(stale(tip, moved, on_stale));
             }
             check_swept(store, base, evaluated, &tip.tree)?;
             let sides = Sides {
@@ -117,7 +105,21 @@ fn moved_paths<'path>(
     Ok(moved)
 }
 
-fn stale(tip: &Tip, mut paths: Vec<LogicalPath>, message: &str) -> Refusal {
+/// What is stale depends on what was asked for, and so does what would help.
+fn stale(tip: &Tip, mut paths: Vec<LogicalPath>, on_stale: OnStale) -> Refusal {
+    let (message, hint) = match on_stale {
+        OnStale::Reject => ("ACTIVE is no longer the base of the submission", None),
+        OnStale::Rebase => (
+            "paths of the submission moved since its base",
+            Some(
+                "read the named paths again and submit on the new base, or pass `--on-stale merge`",
+            ),
+        ),
+        OnStale::Merge => (
+            "paths the submission read moved since its base",
+            Some("read the named paths again and submit on the new base"),
+        ),
+    };
     let record = &tip.stored.record;
     let shown: Vec<String> = paths
         .iter()
@@ -135,6 +137,9 @@ fn stale(tip: &Tip, mut paths: Vec<LogicalPath>, message: &str) -> Refusal {
         shown.join(", ")
     );
     let mut diagnostic = Diagnostic::new(Code::StaleBase, message);
+    if let Some(hint) = hint {
+        diagnostic = diagnostic.hint(hint);
+    }
     diagnostic.path = paths.first().map(|path| path.as_str().to_owned());
     diagnostic.active = Some(ActiveReference {
         seq: record.seq,

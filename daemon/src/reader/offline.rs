@@ -11,6 +11,7 @@ use semaprax_protocol::{Code, Diagnostic, Limits, Refusal, Revision, Seq, Timest
 
 use super::status::StatusContext;
 use super::with_view;
+use crate::config::{self, Config};
 use crate::store::check::{Depth, check_tree};
 use crate::store::database::{Database, ReadMode};
 use crate::store::recover::is_of_this_boot;
@@ -23,6 +24,7 @@ pub struct Offline {
     store: Store,
     /// Where a copy of the database lies, if one had to be made; removed at the end.
     copy: Option<camino::Utf8PathBuf>,
+    limits: Limits,
 }
 
 impl Offline {
@@ -58,7 +60,32 @@ impl Offline {
             layout,
             database,
         };
-        Ok(Self { store, copy })
+        let limits = Limits::default();
+        Ok(Self {
+            store,
+            copy,
+            limits,
+        })
+    }
+
+    /// Reads the settings of the user, below `config_home`, and of the workspace, as this user's daemon
+    /// would. Such as a daemon would refuse are left out: nothing is decided by them here.
+    pub fn read_settings(&mut self, config_home: Option<&Utf8Path>) {
+        let root = self.store.layout.root();
+        let files = [
+            config_home.map(|home| (config::user_file(home), true)),
+            Some((config::workspace_file(root), false)),
+        ];
+        let uid = rustix::process::geteuid().as_raw();
+        let mut settings = Config::default();
+        for (file, is_users) in files.into_iter().flatten() {
+            let disk = &*self.store.world.disk;
+            match config::load(settings.clone(), disk, uid, &file, is_users) {
+                Ok(read) => settings = read,
+                Err(refusal) => tracing::debug!(%refusal, "settings are left out"),
+            }
+        }
+        self.limits = settings.limits;
     }
 
     /// Answers a request that needs no daemon.
@@ -73,9 +100,8 @@ impl Offline {
                 let leases = database.leases()?;
                 let now = world.clock.now();
                 let live = leases.iter().filter(|lease| lease.expires > now).count() as u64;
-                let limits = Limits::default();
                 let context = StatusContext {
-                    limits: &limits,
+                    limits: &self.limits,
                     leases: live,
                 };
                 Ok(Response::Status(view.status(params, context)?))

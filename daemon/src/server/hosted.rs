@@ -21,7 +21,7 @@ use super::daemon::{Daemon, shutting_down};
 use super::writer::{self, Task, Work};
 use super::{failed, guarded, locked};
 use crate::config::Config;
-use crate::engine::{Bounds, ConnectionId, Cursor, Effect, Engine, Input, Pulled};
+use crate::engine::{Bounds, ConnectionId, Cursor, Effect, Engine, Input, Pulled, Ticket};
 use crate::workspace::{Workspace, Writer};
 
 /// Submissions the writer takes at once.
@@ -112,6 +112,11 @@ impl Hosted {
         if idle {
             self.daemon.work_ended();
         }
+    }
+
+    /// Whether anybody is still there to be told what comes of this work.
+    pub(super) fn is_awaited(&self, ticket: Ticket) -> bool {
+        locked(&self.desk).engine.is_awaited(ticket)
     }
 
     /// A client is about this workspace from now on.

@@ -11,14 +11,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use semaprax_protocol::documents::{Receipt, ReceiptStatus, VerificationStatus};
-use semaprax_protocol::request::{Request, Response};
+use semaprax_protocol::request::{LeaseRelease, Method as _, Request, Response};
 use semaprax_protocol::{LeaseId, Refusal, Revision};
 
 use super::hosted::Hosted;
 use super::internal;
 use super::subscription::encode_event;
 use crate::engine::{Event, Input, Outcome, Ticket, Unrecorded};
-use crate::workspace::{Job, Workspace, Writer};
+use crate::workspace::{Job, Uploads, Workspace, Writer};
 
 /// How long nothing comes before idle work is begun.
 const IDLE_DELAY: Duration = Duration::from_millis(50);
@@ -123,6 +123,12 @@ impl WriterThread {
             &outcome,
             Ok(Response::Verify(verification)) if verification.status == VerificationStatus::Repaired
         );
+        if let Ok(Response::LeaseAcquire(grant)) = &outcome
+            && grant.expires.is_some()
+            && !self.hosted.is_awaited(ticket)
+        {
+            self.give_back(grant.lease);
+        }
         if let Ok(Response::Collect(_)) = &outcome {
             return self.answer_when_swept(ticket, outcome);
         }
@@ -134,6 +140,20 @@ impl WriterThread {
         }
         self.hosted.journal_grew();
         self.attempt("tidying up", Writer::tidy);
+    }
+
+    /// Ends a detached lease whose client went away before it was told: nobody knows its name.
+    fn give_back(&mut self, lease: LeaseId) {
+        let release = Job {
+            request: LeaseRelease { lease }.request(),
+            submission: None,
+            uploads: Uploads::new(),
+            pid: None,
+        };
+        let released = self.attempt("giving a lease back", |writer| writer.perform(&release));
+        if let Some(Err(refusal)) = released {
+            tracing::warn!(%lease, %refusal, "a lease that nobody was told of stays until its end");
+        }
     }
 
     /// A collection is answered when its trees are gone for good. Nobody else waits for that.

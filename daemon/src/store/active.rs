@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::{Layout, StoreError, StoreResult};
 use crate::world::{World, WorldError};
 
-const SCHEMA: &str = "semaprax.active/1";
+/// The form this build writes, without its version.
+const FORM: &str = "semaprax.active/";
+const VERSION: i64 = 1;
 
 /// What ACTIVE says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +36,11 @@ struct Line {
     record: RecordDigest,
 }
 
+#[derive(Deserialize)]
+struct Schema {
+    schema: String,
+}
+
 /// How replacing the pointer ended when it did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum SwitchError {
@@ -49,7 +56,7 @@ impl Active {
     /// The canonical bytes: one JSON line.
     pub fn encode(&self) -> StoreResult<Vec<u8>> {
         let line = Line {
-            schema: SCHEMA.to_owned(),
+            schema: format!("{FORM}{VERSION}"),
             seq: self.seq,
             revision: self.revision,
             record: self.record,
@@ -62,14 +69,27 @@ impl Active {
 
     /// Reads the bytes of ACTIVE: the canonical ones and no others.
     pub fn decode(bytes: &[u8]) -> StoreResult<Self> {
-        let line: Line = read_json(bytes)
-            .map_err(|reason| StoreError::damaged(format!("ACTIVE cannot be read: {reason}")))?;
-        if line.schema != SCHEMA {
-            return Err(StoreError::damaged(format!(
-                "ACTIVE has the schema `{}`",
-                line.schema
-            )));
+        let unreadable = |reason| StoreError::damaged(format!("ACTIVE cannot be read: {reason}"));
+        // A newer form may have other fields: its name is looked at before anything else.
+        let schema = read_json::<Schema>(bytes).map_err(unreadable)?.schema;
+        match schema
+            .strip_prefix(FORM)
+            .and_then(|version| version.parse().ok())
+        {
+            Some(VERSION) => {}
+            Some(found) if found > VERSION => {
+                return Err(StoreError::Version {
+                    found,
+                    supported: VERSION,
+                });
+            }
+            _ => {
+                return Err(StoreError::damaged(format!(
+                    "ACTIVE has the schema `{schema}`"
+                )));
+            }
         }
+        let line: Line = read_json(bytes).map_err(unreadable)?;
         let active = Self {
             seq: line.seq,
             revision: line.revision,
@@ -90,6 +110,15 @@ pub fn read(world: &World, layout: &Layout) -> StoreResult<Option<Active>> {
         Ok(bytes) => Active::decode(&bytes).map(Some),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Refuses a store whose pointer has the form of a newer build, before anything of it is opened: closing
+/// a database may fold its log in. Whatever else is wrong is for later.
+pub fn refuse_newer(world: &World, layout: &Layout) -> StoreResult<()> {
+    match read(world, layout) {
+        Err(error @ StoreError::Version { .. }) => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -146,6 +175,14 @@ mod tests {
             &expect.replace('{', "[").replace('}', "]"),
         ] {
             assert!(Active::decode(bad.as_bytes()).is_err(), "{bad:?}");
+        }
+        for (schema, is_newer) in [("active/9", true), ("active/0", false), ("active/x", false)] {
+            let newer = expect
+                .replace("active/1", schema)
+                .replace("\"seq\":1", "\"number\":\"one\"");
+            let refused = Active::decode(newer.as_bytes()).unwrap_err();
+            let found = matches!(refused, StoreError::Version { found: 9, .. });
+            assert_eq!(found, is_newer, "{schema}");
         }
     }
 }

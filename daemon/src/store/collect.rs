@@ -8,7 +8,6 @@
 //! Keeps invariant 7.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use semaprax_protocol::documents::KeptReason;
@@ -17,6 +16,7 @@ use semaprax_protocol::{Revision, Seq};
 use super::layout::GenerationLayout;
 use super::{Store, StoreResult, spares, trash};
 use crate::leases::Leases;
+use crate::sync::{Mutex, PoisonError, Step, is_left_out};
 use crate::world::{EntryType, FileLock};
 
 /// What decides about trees.
@@ -136,19 +136,21 @@ pub fn remove(
     leases: &Mutex<Leases>,
 ) -> StoreResult<bool> {
     // From here to the rename no lease can be taken: taking one needs this lock.
-    let mut leases = leases
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    if !reasons(store, rule, revision, pins, &leases)?.is_empty() {
+    let leases = leases.lock().unwrap_or_else(PoisonError::into_inner);
+    if !is_left_out(Step::LookAgain) && !reasons(store, rule, revision, pins, &leases)?.is_empty() {
         return Ok(false);
     }
-    let FileLease::Free(lock) = file_lease(store, revision)? else {
+    let FileLease::Free(mut lock) = file_lease(store, revision)? else {
         return Ok(false);
     };
+    let mut leases = Some(leases).filter(|_| !is_left_out(Step::HoldTable));
+    lock = lock.filter(|_| !is_left_out(Step::HoldLease));
     let generation = store.layout.generation(revision);
     trash::discard(&store.world, &store.layout, generation.directory())?;
-    leases.forget(revision);
-    drop(lock);
+    if let Some(leases) = &mut leases {
+        leases.forget(revision);
+    }
+    drop((lock, leases));
     Ok(true)
 }
 
@@ -173,19 +175,19 @@ pub fn recycle(
     leases: &Mutex<Leases>,
 ) -> StoreResult<Recycled> {
     // As in `remove`.
-    let leases = leases
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let leases = leases.lock().unwrap_or_else(PoisonError::into_inner);
     let kept = reasons(store, rule, revision, pins, &leases)?;
-    if !kept.is_empty() {
+    if !kept.is_empty() && !is_left_out(Step::LookAgain) {
         return Ok(Recycled::Kept(kept));
     }
-    if leases.ever_held(revision) {
+    if leases.ever_held(revision) && !is_left_out(Step::NeverLeased) {
         return Ok(Recycled::WasLeased);
     }
-    let FileLease::Free(lock) = file_lease(store, revision)? else {
+    let FileLease::Free(mut lock) = file_lease(store, revision)? else {
         return Ok(Recycled::Kept(vec![KeptReason::Leased]));
     };
+    let leases = Some(leases).filter(|_| !is_left_out(Step::HoldTable));
+    lock = lock.filter(|_| !is_left_out(Step::HoldLease));
     let spare = spares::new_place(store);
     let disk = &store.world.disk;
     let generation = store.layout.generation(revision);
@@ -195,6 +197,6 @@ pub fn recycle(
             disk.remove_file(&beside)?;
         }
     }
-    drop(lock);
+    drop((lock, leases));
     Ok(Recycled::Spare(spare))
 }

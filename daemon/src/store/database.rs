@@ -6,6 +6,7 @@
 //! Keeps invariant 3: a committed transaction is durable (WAL, `synchronous=FULL`).
 
 use camino::Utf8Path;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Params, Row};
 
 use super::{StoreError, StoreResult};
@@ -126,9 +127,19 @@ impl Database {
         let database = Self {
             connection: Connection::open_with_flags(path, flags).context("be opened")?,
         };
+        // The last one to close a database folds its log in. A store of a newer build is not touched.
+        database.fold_in_on_close(false)?;
         database.check_version()?;
+        database.fold_in_on_close(true)?;
         database.tune_writer()?;
         Ok(database)
+    }
+
+    fn fold_in_on_close(&self, folds: bool) -> StoreResult<()> {
+        self.connection
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !folds)
+            .map(drop)
+            .context("be set up")
     }
 
     /// Opens the database for reading only.

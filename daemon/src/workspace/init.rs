@@ -159,7 +159,8 @@ fn build(
     }
     let staged = layout.staging().join("store.db");
     let file_mode = mode & 0o666;
-    disk.set_mode(&layout.lock(), file_mode)?;
+    // Who can open LOCK can hold it, and with it the owner off: it is never for others.
+    disk.set_mode(&layout.lock(), 0o600)?;
     let mut store = Store {
         world: world.clone(),
         layout: layout.clone(),
@@ -222,6 +223,7 @@ fn record_first(
     let seq = Seq::FIRST;
     let tree = stamped(&Tree::empty(), &imported.tree, seq.get(), &NoNodes)?;
     let message = match params.message.as_str() {
+        "" if tree.root().files() == 1 => "import of 1 file".to_owned(),
         "" => format!("import of {} files", tree.root().files()),
         given => given.to_owned(),
     };

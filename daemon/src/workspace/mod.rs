@@ -42,7 +42,7 @@ use crate::store::database::Database;
 use crate::store::history::StoredRecord;
 use crate::store::recover::{self, ensure_tree, is_of_this_boot, recover};
 use crate::store::tree::Tree;
-use crate::store::{Layout, Store, StoreResult, identity, trash};
+use crate::store::{Layout, Store, StoreResult, active, identity, trash};
 use crate::world::World;
 
 /// Who holds a workspace: written into LOCK for clients to find.
@@ -116,6 +116,7 @@ pub fn open(
             .at(root.as_str())
             .into());
     }
+    active::refuse_newer(world, &layout)?;
     let lock = recover::lock(world, &layout, &holder.socket, holder.pid)?;
     let database = Database::open_writer(&layout.database())?;
     let mut store = Store {

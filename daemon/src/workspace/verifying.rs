@@ -21,7 +21,7 @@ use crate::store::recover::{
     self, ensure_tree, is_of_this_boot, lock, mend, read_tip, void_beyond,
 };
 use crate::store::tree::{Below, Branch, Tree};
-use crate::store::{Layout, Store, StoreError, StoreResult, trash};
+use crate::store::{Layout, Store, StoreError, StoreResult, active, trash};
 use crate::world::{EntryType, World};
 
 const ROWS_AT_ONCE: usize = 512;
@@ -56,6 +56,7 @@ pub fn verify_unopened(
     params: &Verify,
 ) -> Result<Verification, Refusal> {
     let layout = Layout::new(root);
+    active::refuse_newer(world, &layout)?;
     let held = lock(world, &layout, &holder.socket, holder.pid)?;
     let database = Database::open_writer(&layout.database())?;
     let mut store = Store {
@@ -94,6 +95,8 @@ pub fn verify_unopened(
             })?;
             Some(tip)
         }
+        // What a newer build wrote is nothing to repair.
+        Err(error @ StoreError::Version { .. }) => return Err(error.into()),
         Err(error) => {
             found.push(damage("active", None, None, error.to_string(), false));
             None

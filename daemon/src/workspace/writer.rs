@@ -235,6 +235,7 @@ impl Writer {
             lock,
             sweeper,
             keeper,
+            workspace,
             ..
         } = self;
         ledger.settle();
@@ -244,6 +245,8 @@ impl Writer {
         if let Err(error) = ledger.confirm() {
             tracing::warn!(%error, "the last publication could not be confirmed; the next start will");
         }
+        // The last one to close the database folds its log in, and only a writer can.
+        workspace.close_readers();
         if let Err(error) = ledger.store.database.close() {
             tracing::warn!(%error, "the database could not be closed");
         }

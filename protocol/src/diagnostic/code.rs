@@ -160,6 +160,9 @@ codes! {
     InvalidRequest, "invalid-request", Failed,
     "A request of the wire protocol is malformed, unknown, or not possible in the state of the connection.",
     Some("docs/protocol.md describes the protocol");
+    InvalidSettings, "invalid-settings", Failed,
+    "A `config.toml` cannot be read: it is no TOML, names a setting that there is not, or gives one a value that it cannot have. What would use it is not started or opened.",
+    Some("docs/cli.md lists the settings; correct the file or remove it");
     ReadOnly, "read-only", Failed,
     "The workspace or the file system under it cannot be written to.",
     Some("mount it writable, or work on an `export`");

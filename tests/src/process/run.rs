@@ -212,7 +212,10 @@ impl Running {
         if self.has_ended() {
             return;
         }
-        self.signal(Signal::KILL);
+        if let Some(pid) = pid_of(self.pid) {
+            // It fails only when the process has just ended.
+            let _ = kill_process(pid, Signal::KILL);
+        }
         self.status = self.ended.recv_timeout(PATIENCE).ok();
     }
 

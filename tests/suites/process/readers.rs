@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use semaprax_tests::process::{World, submission, until_true};
+use semaprax_tests::process::{Blocker, World, submission, until_true};
 use serde_json::json;
 
 use crate::seeded;
@@ -159,4 +161,62 @@ fn a_held_lease_ends_with_its_input() {
     held.close_input();
     held.finish().ok();
     until_true("it ends", || leases() == 0);
+}
+
+/// A reader that stays in the directory of a tree after its lease ran out may find it gone, file by file. It
+/// never finds another tree there, and what it has open stays what it was.
+#[test]
+fn a_tree_whose_lease_ran_out_never_becomes_another() {
+    let world = seeded();
+    publish_word(&world, "held");
+    let grant = world.json(&["lease", "acquire", "--ttl", "150ms"]);
+    let tree = fs::File::open(grant["path"].as_str().unwrap()).unwrap();
+    let inside = Path::new("/proc/self/fd").join(tree.as_raw_fd().to_string());
+    let mut open = fs::File::open(inside.join("d1/f1")).unwrap();
+    until_true("it runs out", || {
+        world.json(&["lease", "list"])["leases"] == json!([])
+    });
+    let mut gone = 0;
+    for round in 0..12 {
+        publish_word(&world, &format!("word {round}"));
+        world.ok(&["gc", "--min-age", "0s", "--keep", "1"]);
+        for n in 0..FILES {
+            match fs::read_to_string(inside.join(format!("d{}/f{n}", n % 3))) {
+                Ok(word) => assert_eq!(word, "held", "round {round}"),
+                Err(error) => {
+                    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+                    gone += 1;
+                }
+            }
+        }
+        let mut word = String::new();
+        open.seek(SeekFrom::Start(0)).unwrap();
+        open.read_to_string(&mut word).unwrap();
+        assert_eq!(word, "held", "round {round}");
+    }
+    assert!(gone > 0, "the tree was never collected");
+}
+
+/// A detached lease is known by the name in its grant: when nobody is there to be told, it is given back.
+#[test]
+fn a_detached_lease_that_nobody_was_told_of_is_given_back() {
+    let world = seeded();
+    let mut leaver = world.wire();
+    let blocker = Blocker::new(&world.state());
+    leaver.send(
+        "lease.acquire",
+        &json!({"ttlMs": 600_000, "owner": "leaver"}),
+    );
+    // Answered beside the writer, and after the line before it was taken in: the writer has it.
+    leaver.call("status", &json!({})).unwrap();
+    drop(leaver);
+    until_true("the daemon sees that the client is gone", || {
+        world.json(&["daemon", "status"])["connections"] == 1
+    });
+    drop(blocker);
+    until_true("the lease was taken and is given back", || {
+        let journal = world.ok(&["--json", "journal"]).text();
+        journal.contains("lease-acquired") && journal.contains("lease-released")
+    });
+    assert_eq!(world.json(&["lease", "list"])["leases"], json!([]));
 }

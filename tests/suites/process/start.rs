@@ -183,6 +183,18 @@ fn a_daemon_that_is_asked_to_leave_finishes_what_runs() {
 }
 
 #[test]
+fn a_daemon_that_leaves_folds_the_log_in() {
+    let world = seeded();
+    world.put("n", "2\n");
+    world.json(&["log"]);
+    assert!(world.state().join("store.db-wal").exists());
+    world.stop();
+    for name in ["store.db-wal", "store.db-shm"] {
+        assert!(!world.state().join(name).exists(), "{name} is left");
+    }
+}
+
+#[test]
 fn a_stale_socket_is_in_nobodys_way() {
     let world = seeded();
     world.kill_daemon();

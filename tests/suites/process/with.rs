@@ -304,6 +304,37 @@ fn a_scratch_overlay_is_writable_and_thrown_away_where_there_are_any() {
     until_true("the command dies too", || !is_alive(pid));
 }
 
+/// A `with` that is killed cannot throw its layer away. The next one does, and leaves alone what is in use.
+#[test]
+fn what_a_killed_with_left_is_thrown_away_by_the_next() {
+    let world = seeded();
+    let mut killed = world
+        .semaprax(&sh(&["--scratch=copy"], "echo $$; exec sleep 1000"))
+        .spawn();
+    let pid = told_pid(&mut killed);
+    let mut used = world
+        .semaprax(&sh(&["--scratch=copy"], "echo $$; read line; cat src/a.rs"))
+        .spawn();
+    told_pid(&mut used);
+    let left = || -> usize {
+        let entries = fs::read_dir(world.directory().join("tmp")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name());
+        names
+            .filter(|name| name.to_string_lossy().starts_with("semaprax-private-"))
+            .count()
+    };
+    assert_eq!(left(), 2);
+    killed.kill();
+    until_true("the command dies too", || !is_alive(pid));
+    assert_eq!(left(), 2, "who was to throw it away?");
+    world.ok(&sh(&["--scratch=copy"], "true"));
+    assert_eq!(left(), 1);
+    used.write(b"go on\n");
+    let said = used.finish().ok();
+    assert!(said.text().contains("foo"), "{}", said.told());
+    assert_eq!(left(), 0);
+}
+
 fn scratch_is_private(world: &World, how: &str) {
     let before = world.json(&["ls"]);
     let said = world.ok(&sh(&[how], &format!("{WRITE} && pwd"))).text();

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::{is_root, seeded};
 
 /// `semaprax --json` where nobody can write to the workspace; `None` where that cannot be arranged.
-fn read_only(world: &World, arguments: &[&str]) -> Option<Call> {
+pub(crate) fn read_only(world: &World, arguments: &[&str]) -> Option<Call> {
     if !is_root() {
         // An ordinary user is kept out by the modes, which the caller has taken away.
         return Some(world.with_json(arguments));
@@ -103,9 +103,9 @@ fn settings_of_a_workspace_are_believed_only_from_their_owner() {
     write("[limits]\nqueue = 7\n", 0o666);
     world.refused(&["why", "@1"], "permission-denied");
     write("idle-timeout = \"1s\"\n", 0o600);
-    world.refused(&["why", "@1"], "invalid-request");
+    world.refused(&["why", "@1"], "invalid-settings");
     write("[limits]\ncolour = 7\n", 0o600);
-    world.refused(&["why", "@1"], "invalid-request");
+    world.refused(&["why", "@1"], "invalid-settings");
     fs::remove_file(&file).unwrap();
     let target = world.write("target.toml", "[limits]\nqueue = 7\n");
     symlink(target, &file).unwrap();
@@ -133,6 +133,12 @@ fn the_workspaces_settings_win_over_the_users() {
         (&limits["queue"], &limits["messageBytes"]),
         (&json!(7), &json!(9))
     );
+    // Read from disk, it says the same.
+    let off = world.json(&["--no-autostart", "status", "--limits"]);
+    world.stop();
+    let without = world.json(&["--no-autostart", "status", "--limits"]);
+    assert!(without["daemon"].is_null() && !off["daemon"].is_null());
+    assert_eq!(without["limits"], limits);
     let mut wanted = submission(&json!([{"op": "put", "path": "n", "content": "n"}]));
     wanted["message"] = json!("ten bytes!");
     world

@@ -62,6 +62,34 @@ fn exists(test: &str) -> bool {
     })
 }
 
+/// Wherever a document names a test as `suite::name`, it is there.
+#[test]
+fn documents_name_tests_that_exist() {
+    let suites: BTreeSet<String> = top()
+        .join("tests/suites")
+        .read_dir_utf8()
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_owned())
+        .collect();
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for document in ["docs/security.md", "docs/durability.md"] {
+        let text = read(Utf8Path::new(document));
+        for word in text.split('`').skip(1).step_by(2) {
+            let is_test = word
+                .split_once("::")
+                .is_some_and(|(suite, _)| suites.contains(suite));
+            if is_test {
+                seen += 1;
+                if !exists(word) {
+                    wrong.push(format!("{document}: `{word}`"));
+                }
+            }
+        }
+    }
+    assert!(seen > 20, "only {seen} tests are named");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn tests_are_found_by_name() {
     let own = "tidy::documents::tests_are_found_by_name";

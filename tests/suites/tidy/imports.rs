@@ -13,7 +13,7 @@ use crate::source::{code_of, is_or_below, module_of, product_files, read};
 
 const PACKAGES: [&str; 3] = ["protocol", "daemon", "client"];
 /// Crates and modules of others that have one home each.
-const WATCHED: [&str; 4] = ["tokio", "interprocess", "rusqlite", "std::fs"];
+const WATCHED: [&str; 5] = ["tokio", "interprocess", "rusqlite", "shuttle", "std::fs"];
 
 type Table = BTreeMap<String, Vec<String>>;
 

@@ -4,4 +4,5 @@
 mod documents;
 mod files;
 mod imports;
+mod manifests;
 mod source;

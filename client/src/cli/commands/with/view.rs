@@ -49,6 +49,7 @@ impl View {
 
     fn copied(tree: &Utf8Path) -> Result<Self, Refusal> {
         let private = PrivateDirectory::new()?;
+        private.hand_on()?;
         let root = private.path().join("files");
         copy_tree(tree, &root).map_err(|source| error::of_io("copy to", &root, &source))?;
         Ok(Self {
@@ -60,6 +61,7 @@ impl View {
 
     fn layered(tree: &Utf8Path) -> Result<Self, Refusal> {
         let private = PrivateDirectory::new()?;
+        private.hand_on()?;
         let mount = Mount::overlay(tree, private.path())?;
         probe(
             &mount,
