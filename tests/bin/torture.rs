@@ -108,6 +108,7 @@ fn cut(arguments: &Arguments, seed: u64, start: Instant, number: u64) -> Outcome
         at: arguments
             .minutes
             .map(|minutes| start + Duration::from_secs(60 * minutes)),
+        workspaces: 0,
     };
     if arguments.omissions {
         let bench = cuts::Bench::new(&program()?, &kinds)?;

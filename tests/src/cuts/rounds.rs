@@ -38,11 +38,14 @@ pub struct End {
     pub cuts: u64,
     /// After this moment.
     pub at: Option<Instant>,
+    /// In any case not before this many workspaces.
+    pub workspaces: u64,
 }
 
 impl End {
     fn is_reached(self, tally: &Tally) -> bool {
-        tally.cuts() >= self.cuts || self.at.is_some_and(|at| Instant::now() >= at)
+        let is_enough = tally.cuts() >= self.cuts || self.at.is_some_and(|at| Instant::now() >= at);
+        is_enough && tally.workspaces >= self.workspaces
     }
 }
 
@@ -66,7 +69,7 @@ pub fn run(
         let name = format!("seed {seed}, workspace {workspace} ({})", kind.name());
         tally.workspaces += 1;
         // Every other time old content is let go of, so that the sweep is under way at the cut.
-        let forgets = (workspace / kinds.len() as u64) % 2 == 1;
+        let forgets = (workspace + workspace / kinds.len() as u64) % 2 == 1;
         let wrecks = round(&bench, kind, forgets, &mut chance).during(|| name.clone())?;
         judge_all(&bench, wrecks, tally).during(|| name)?;
         workspace += 1;

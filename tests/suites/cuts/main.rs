@@ -48,6 +48,7 @@ fn cuts_at_random_instants_lose_nothing() {
     let end = End {
         cuts: u64::MAX,
         at: Some(Instant::now() + ROUNDS),
+        workspaces: Kind::ALL.len() as u64,
     };
     let outcome = rounds::run(program(), &Kind::ALL, seed(), 0, end, &mut tally);
     println!("{tally}");
