@@ -21,9 +21,9 @@ use semaprax_tests::images::{Kind, can_mount};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_semaprax-torture");
 const SEED: u64 = 20_261_130;
 /// How long the random cuts go on.
-const ROUNDS: Duration = Duration::from_secs(30);
-/// Fewer random cuts than this: the lab stands still. A busy machine of two cores makes 60.
-const LEAST_CUTS: u64 = 24;
+const ROUNDS: Duration = Duration::from_secs(25);
+/// Fewer random cuts than this: the lab stands still. A busy machine of two cores makes 40.
+const LEAST_CUTS: u64 = 20;
 
 /// Fewer cuts at named steps than this: some step has no cut any more. There are 48.
 const LEAST_STEPS: u64 = 40;
