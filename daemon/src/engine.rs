@@ -36,6 +36,9 @@ use events::Events;
 use places::PLACES_INTERVAL;
 use rotation::Rotation;
 
+/// With more content than this in a batch, no further submission comes to it.
+const BATCH_BYTES: u64 = 16 << 20;
+
 /// Someone who wants an outcome.
 #[derive(Debug, Clone, Copy)]
 struct Waiter {
@@ -348,10 +351,15 @@ impl<Work> Engine<Work> {
             self.upkeep_is_next = false;
             return self.run(ticket);
         }
+        let mut bytes = 0;
         for _ in 0..self.bounds.batch.max(1) {
+            if bytes > BATCH_BYTES {
+                return;
+            }
             let Some(ticket) = self.submissions.pop() else {
                 return;
             };
+            bytes += self.entries.get(&ticket).map_or(0, |entry| entry.bytes);
             self.upkeep_is_next = true;
             self.places_moved = true;
             self.run(ticket);

@@ -23,7 +23,8 @@ use semaprax_protocol::documents::{
 };
 use semaprax_protocol::request::{
     Attribution, Content as ContentParams, Export, Init, Journal, LeaseAcquire, LeaseRelease, List,
-    Method, Publish, PublishDirectory, PublishOptions, Response, Show, StatusParams, Verify,
+    Method, Publish, PublishDirectory, PublishOptions, Request, Response, Show, StatusParams,
+    Verify,
 };
 use semaprax_protocol::submission::{Change, OnStale, Submission};
 use semaprax_protocol::{
@@ -226,6 +227,28 @@ impl Fixture {
         };
         let response = self.writer().perform(&job)?;
         Ok(M::reply(response).expect("an answer of the same method"))
+    }
+
+    /// Asks the writer for all of these at once; an answer to each.
+    pub fn perform_together(
+        &mut self,
+        requests: Vec<(Request, SubmissionId)>,
+    ) -> Vec<Result<Response, Refusal>> {
+        let jobs: Vec<Job> = requests
+            .into_iter()
+            .map(|(request, id)| Job {
+                request,
+                submission: Some(id),
+                uploads: Uploads::new(),
+                pid: Some(7),
+            })
+            .collect();
+        let mut answers = Vec::new();
+        self.writer().perform_all(&jobs, &mut |index, answer| {
+            assert_eq!(index, answers.len(), "answers come in order");
+            answers.push(answer);
+        });
+        answers
     }
 
     /// Asks the shared handle.

@@ -6,6 +6,7 @@
 //! Owns: everything that more than one suite needs. Suites lie in `suites/<name>/`, one binary each.
 //! Never: a sleep, or a wait for anything but a condition.
 
+pub mod bench;
 pub mod corpus;
 pub mod cuts;
 pub mod fixture;

@@ -137,6 +137,11 @@ impl Proposal {
         self.binding.as_ref()
     }
 
+    /// Whether everything but the publication is wanted.
+    pub fn is_dry_run(&self) -> bool {
+        self.dry_run
+    }
+
     pub(super) fn into_parts(self) -> (Head, Content) {
         let head = Head {
             id: self.id,

@@ -1,7 +1,8 @@
-//! Stage 2: the candidate, in full, in a private place.
+//! Stage 2: the candidate, in full.
 //!
 //! Owns: `Candidate`: the whole tree of content on top of the tip, its blobs ready for the store (large
-//! ones written and synced), and its directory in `staging/`. Nothing of it is visible to anyone.
+//! ones written and synced); and `Staged`, a directory in `staging/` that is made of a tree. Nothing of it
+//! is visible to anyone.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +12,11 @@ use super::admit::{Content, Head, Proposal};
 use super::evaluate::{Evaluated, evaluate};
 use super::integrate::{Integrated, Sides, integrate, merge_trees};
 use super::ledger::Ledger;
-use crate::store::checkout::{LinkRule, LinkSource, Made, Modes, materialize, new_staging};
+use crate::store::checkout::{LinkSource, Made, Modes, materialize, new_staging};
 use crate::store::history::NamedMove;
 use crate::store::layout::GenerationLayout;
 use crate::store::objects::{FreshBlobs, PreparedBlob, prepare};
-use crate::store::spares::{Seen, Spare, patch};
+use crate::store::spares::{Current, Seen, Spare, patch};
 use crate::store::tree::{Difference, Tree, UNSTAMPED, differences, stamped};
 use crate::store::{StoreResult, trash};
 
@@ -35,7 +36,8 @@ pub struct Candidate {
     pub(super) rebased: bool,
     /// What differs from the tip.
     pub(super) differences: Vec<Difference>,
-    /// The directory; there is none for a candidate that equals the tip.
+    /// The directory, of a candidate that is only judged: of those that are published the last one of a
+    /// turn gets one.
     pub(super) staged: Option<Staged>,
 }
 
@@ -56,6 +58,20 @@ impl Candidate {
         self.tree.content() == ledger.tip.tree.content()
     }
 
+    /// The tree as it lies in a directory that is made of it before it is published: what differs from
+    /// the tip has no stamp and no time.
+    fn untimed(&self, ledger: &Ledger) -> StoreResult<Tree> {
+        let database = &ledger.store.database;
+        stamped(&ledger.tip.tree, &self.tree, UNSTAMPED, database)
+    }
+
+    /// Makes the directory of a candidate that is judged and not published.
+    pub(super) fn make_directory(&mut self, ledger: &Ledger) -> StoreResult<&Staged> {
+        let (tree, active) = (self.untimed(ledger)?, ledger.current());
+        let staged = make_directory(ledger, &active, &tree, &self.fresh)?;
+        Ok(self.staged.insert(staged))
+    }
+
     /// Takes its directory away.
     pub(super) fn discard(self, ledger: &Ledger) {
         if let Some(staged) = self.staged {
@@ -63,12 +79,9 @@ impl Candidate {
         }
     }
 
-    /// Gives its directory, which is what it should be, back to the spares if it was one. It never was a
-    /// generation: what differs from the tip has no stamp.
+    /// Gives its directory, which is what it should be, back to the spares if it was one.
     pub(super) fn give_back(mut self, ledger: &Ledger) {
-        let database = &ledger.store.database;
-        let tree = stamped(&ledger.tip.tree, &self.tree, UNSTAMPED, database);
-        match (tree, self.staged.take()) {
+        match (self.untimed(ledger), self.staged.take()) {
             (Ok(tree), Some(staged)) if staged.is_patched && ledger.spares.wants() => {
                 let Staged { place, seen, .. } = staged;
                 ledger.spares.put(Spare::new(place, tree, seen));
@@ -122,15 +135,10 @@ fn assemble(ledger: &Ledger, proposal: Proposal) -> StoreResult<Candidate> {
         .collect();
     fresh.retain(&needed);
     let mut prepared = Vec::new();
-    let staged = if differences.is_empty() {
-        None
-    } else {
-        for blob in fresh.iter() {
-            let is_known = store.database.blob_info(&blob.info().digest)?.is_some();
-            prepared.push(prepare(&store.world, &store.layout, blob, is_known)?);
-        }
-        Some(make_directory(ledger, &tree, &differences, &fresh)?)
-    };
+    for blob in fresh.iter() {
+        let is_known = store.database.blob_info(&blob.info().digest)?.is_some();
+        prepared.push(prepare(&store.world, &store.layout, blob, is_known)?);
+    }
     Ok(Candidate {
         head,
         base,
@@ -142,7 +150,7 @@ fn assemble(ledger: &Ledger, proposal: Proposal) -> StoreResult<Candidate> {
         merged: integrated.merged,
         rebased: integrated.rebased,
         differences,
-        staged,
+        staged: None,
     })
 }
 
@@ -217,32 +225,25 @@ fn draft(ledger: &Ledger, head: &Head, content: Content) -> Result<Drafted, Refu
     }
 }
 
-/// Makes the directory: patches a spare, or links from the tip's tree and writes what differs; seals.
-fn make_directory(
+/// Makes the directory of `tree`: patches a spare, or links from the tree of `active` and writes what
+/// differs; seals.
+pub(super) fn make_directory(
     ledger: &Ledger,
+    active: &Current,
     tree: &Tree,
-    differences: &[Difference],
     fresh: &FreshBlobs,
-) -> Result<Staged, Refusal> {
-    if let Some(staged) = patch_spare(ledger, tree, differences, fresh) {
+) -> StoreResult<Staged> {
+    if let Some(staged) = patch_spare(ledger, active, tree, fresh) {
         return Ok(staged);
     }
     let store = &ledger.store;
     let place = GenerationLayout::at(new_staging(store)?);
-    let current = ledger.current();
-    let source = LinkSource {
-        tree: &current.tree,
-        files: &current.files,
-        rule: LinkRule::InheritStamp,
-    };
-    match materialize(
-        store,
-        tree,
-        fresh,
-        Some(source),
-        &place.files(),
-        Modes::SEALED,
-    ) {
+    let source = Some(LinkSource {
+        tree: &active.tree,
+        files: &active.files,
+    });
+    let files = place.files();
+    match materialize(store, tree, fresh, source, &files, Modes::SEALED) {
         Ok(made) => Ok(Staged {
             place,
             made,
@@ -251,21 +252,21 @@ fn make_directory(
         }),
         Err(error) => {
             discard_staging(ledger, &place);
-            Err(error.into())
+            Err(error)
         }
     }
 }
 
-/// A spare turned into the candidate; `None` when there is none that can be.
+/// A spare turned into the tree; `None` when there is none that can be.
 fn patch_spare(
     ledger: &Ledger,
+    active: &Current,
     tree: &Tree,
-    differences: &[Difference],
     fresh: &FreshBlobs,
 ) -> Option<Staged> {
     let mut spare = ledger.spares.take()?;
-    let (store, current) = (&ledger.store, ledger.current());
-    match patch(store, &mut spare, &current, tree, differences, fresh) {
+    let store = &ledger.store;
+    match patch(store, &mut spare, active, tree, fresh) {
         Ok(made) => {
             let (place, seen) = spare.into_parts();
             Some(Staged {

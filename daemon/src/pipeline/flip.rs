@@ -1,23 +1,25 @@
 //! Stage 5: the flip turn.
 //!
-//! Owns: `Published`, and the order of the turn: number and time; stamps, manifest, record; the
-//! database commit; times of the changed files, manifest.json, LEASE, BOOT; the rename into
-//! `generations/`; the switch of ACTIVE. Everything before the switch is "not published".
+//! Owns: `Published`, and the order of the turn: of each publication number and time, stamps, manifest,
+//! record; the tree of the last one, with its times, read back; the database commit; manifest.json, LEASE,
+//! BOOT; the rename into `generations/`; the switch of ACTIVE. Everything before the switch is "not
+//! published". A generation inside a turn gets its tree when somebody leases it.
 //!
 //! Keeps invariants 1, 2, 3, 8 and 10.
 
-use semaprax_protocol::documents::{Receipt, ReceiptStatus};
+use semaprax_protocol::documents::{PathChange, Receipt, ReceiptStatus};
 use semaprax_protocol::{SchemaTag, Timestamp};
 
-use super::build::{Candidate, Staged, discard_staging};
-use super::gate::Approved;
-use super::ledger::{Ledger, Tip};
+use super::build::{Candidate, Staged, discard_staging, make_directory};
+use super::gate::{Approved, Turn, Verdicts};
+use super::ledger::{Ledger, Tip, current};
 use crate::store::active::{self, SwitchError};
 use crate::store::changes::{fitting, path_changes};
+use crate::store::check::check_made;
 use crate::store::generation::Manifest;
 use crate::store::history::{Event, EventDetail, Record, StoredRecord};
 use crate::store::recover::{active_of, confirm_in, finish_wrapper};
-use crate::store::tree::{ListedLeaf, Tree, UNSTAMPED, stamped};
+use crate::store::tree::{Tree, stamped};
 use crate::store::{Store, StoreError, StoreResult};
 use crate::world::WorldError;
 
@@ -43,60 +45,92 @@ impl From<StoreError> for FlipFailure {
     }
 }
 
-/// Publishes what was approved.
-pub fn flip(approved: Approved<'_>) -> Result<Published, FlipFailure> {
+/// Decides that this is published next: it gets its number, its time and its record, in the transaction of
+/// the turn. Not decided, the turn comes back as it was.
+pub fn decide(approved: Approved<'_>) -> Result<Turn<'_>, (Turn<'_>, StoreError)> {
     let Approved {
-        turn,
+        mut turn,
         verified,
         verdicts,
     } = approved;
-    let ledger = turn.into_ledger();
-    let mut candidate = verified.candidate;
-    let (stored, tree) = number(ledger, &candidate)?;
-    let receipt = receipt(&ledger.store, &candidate, &stored, verdicts.into_outcomes())?;
-    let staged = candidate.staged.take();
-    let switched = commit(ledger, &candidate, &stored, &tree, &receipt)
-        .map_err(FlipFailure::from)
-        .and_then(|()| {
-            let Some(Staged { place, made, .. }) = &staged else {
-                return Err(StoreError::damaged("the candidate has no directory").into());
-            };
-            let files = place.files();
-            let disk = &ledger.store.world.disk;
-            let untimed = |(_, leaf): &&ListedLeaf| leaf.stamp == UNSTAMPED;
-            for (path, _) in made.copied.iter().filter(untimed) {
-                let time = stored.record.published_at.as_nanos();
-                disk.set_mtime(&files.join(path.as_str()), time)
-                    .map_err(StoreError::from)?;
-            }
-            finish_wrapper(&ledger.store, place, &stored)?;
-            let generation = ledger.store.layout.generation(&stored.record.revision);
-            disk.rename(place.directory(), generation.directory())
-                .map_err(StoreError::from)?;
-            switch(&ledger.store, &stored)
-        });
-    match switched {
-        Ok(()) => {
-            let seen = staged.map(|staged| staged.seen).unwrap_or_default();
-            ledger.advance(Tip { stored, tree }, seen);
-            Ok(Published { receipt })
+    match record(&mut turn, verified.candidate, verdicts) {
+        Ok(()) => Ok(turn),
+        Err(error) => Err((turn, error)),
+    }
+}
+
+fn record(turn: &mut Turn<'_>, candidate: Candidate, verdicts: Verdicts) -> StoreResult<()> {
+    let ledger = &mut *turn.ledger;
+    let store = &ledger.store;
+    let sha256 = |blob: &_| candidate.fresh.sha256(store, blob);
+    let changes = path_changes(&candidate.differences, &candidate.moves, sha256)?;
+    let (stored, tree) = number(ledger, &candidate, changes.len() as u64)?;
+    let receipt = receipt(&stored, changes, verdicts.into_outcomes());
+    insert(ledger, &candidate, &stored, &tree, &receipt)?;
+    ledger.tip = Tip { stored, tree };
+    turn.decided.push(receipt);
+    turn.fresh.extend(candidate.fresh);
+    Ok(())
+}
+
+/// Publishes what was decided in the turn: the tree of the last one is made, all of it becomes durable,
+/// and ACTIVE names the last one.
+pub fn flip(mut turn: Turn<'_>) -> Result<Vec<Published>, FlipFailure> {
+    if turn.is_empty() {
+        return Ok(Vec::new());
+    }
+    let staged = stage(&turn)?;
+    if let Err(failure) = publish(&mut turn, &staged) {
+        let ledger = &*turn.ledger;
+        let found = ledger.store.world.disk.metadata(staged.place.directory());
+        if matches!(found, Ok(Some(_))) {
+            discard_staging(ledger, &staged.place);
         }
-        Err(failure) => {
-            if let Some(Staged { place, .. }) = staged
-                && matches!(
-                    ledger.store.world.disk.metadata(place.directory()),
-                    Ok(Some(_))
-                )
-            {
-                discard_staging(ledger, &place);
-            }
-            Err(failure)
+        return Err(failure);
+    }
+    turn.is_flipped = true;
+    turn.ledger.advance(staged.seen);
+    let decided = std::mem::take(&mut turn.decided);
+    Ok(decided
+        .into_iter()
+        .map(|receipt| Published { receipt })
+        .collect())
+}
+
+/// Makes the tree of what was decided last, and reads back what was written of it.
+fn stage(turn: &Turn<'_>) -> StoreResult<Staged> {
+    let ledger = &*turn.ledger;
+    let active = current(&ledger.store, &turn.active);
+    let tree = &ledger.tip.tree;
+    let staged = make_directory(ledger, &active, tree, &turn.fresh)?;
+    match check_made(&ledger.store, tree, &staged.made, &staged.place.files()) {
+        Ok(()) => Ok(staged),
+        Err(error) => {
+            discard_staging(ledger, &staged.place);
+            Err(error)
         }
     }
 }
 
+fn publish(turn: &mut Turn<'_>, staged: &Staged) -> Result<(), FlipFailure> {
+    let store = &mut turn.ledger.store;
+    confirm_in(&store.database, &turn.active.stored)?;
+    store.database.commit_turn()?;
+    let (store, stored) = (&turn.ledger.store, &turn.ledger.tip.stored);
+    finish_wrapper(store, &staged.place, stored)?;
+    let generation = store.layout.generation(&stored.record.revision);
+    let disk = &store.world.disk;
+    disk.rename(staged.place.directory(), generation.directory())
+        .map_err(StoreError::from)?;
+    switch(store, stored)
+}
+
 /// Chooses number and time, stamps the tree, and makes the record.
-fn number(ledger: &Ledger, candidate: &Candidate) -> StoreResult<(StoredRecord, Tree)> {
+fn number(
+    ledger: &Ledger,
+    candidate: &Candidate,
+    changes: u64,
+) -> StoreResult<(StoredRecord, Tree)> {
     let (store, tip) = (&ledger.store, &ledger.tip.stored);
     let overflow = || StoreError::damaged("publication numbers have run out");
     let seq = tip.record.seq.next().ok_or_else(overflow)?;
@@ -124,10 +158,7 @@ fn number(ledger: &Ledger, candidate: &Candidate) -> StoreResult<(StoredRecord, 
         rebased: candidate.rebased,
         merged: candidate.merged.clone(),
         moves: candidate.moves.clone(),
-        changes: path_changes(&candidate.differences, &candidate.moves, |blob| {
-            candidate.fresh.sha256(store, blob)
-        })?
-        .len() as u64,
+        changes,
         author: head.author.clone(),
         message: head.message.clone(),
         published_at: later_than(store.world.clock.now(), tip.record.published_at),
@@ -149,19 +180,13 @@ fn later_than(now: Timestamp, last: Timestamp) -> Timestamp {
 }
 
 fn receipt(
-    store: &Store,
-    candidate: &Candidate,
     stored: &StoredRecord,
+    changes: Vec<PathChange>,
     gates: Vec<semaprax_protocol::documents::GateOutcome>,
-) -> StoreResult<Receipt> {
+) -> Receipt {
     let record = &stored.record;
-    let sha256 = |blob: &_| candidate.fresh.sha256(store, blob);
-    let (changes, truncated) = fitting(path_changes(
-        &candidate.differences,
-        &candidate.moves,
-        sha256,
-    )?);
-    Ok(Receipt {
+    let (changes, truncated) = fitting(changes);
+    Receipt {
         schema: SchemaTag::new(),
         status: ReceiptStatus::Published,
         replayed: false,
@@ -181,19 +206,19 @@ fn receipt(
         published_at: Some(record.published_at),
         record: Some(stored.digest),
         file_count: record.files,
-    })
+    }
 }
 
-/// The one transaction: blobs, nodes, record, event, outcome, and the confirmation of the flip before.
-fn commit(
+/// A part of the one transaction: blobs, nodes, record, event, outcome.
+fn insert(
     ledger: &mut Ledger,
     candidate: &Candidate,
     stored: &StoredRecord,
     tree: &Tree,
     receipt: &Receipt,
 ) -> StoreResult<()> {
-    let (previous, parent) = (ledger.tip.stored.clone(), ledger.tip.tree.clone());
     let at = stored.record.published_at;
+    let parent = ledger.tip.tree.clone();
     ledger.store.database.transaction(|database| {
         for blob in &candidate.prepared {
             database.insert_blob(blob)?;
@@ -207,7 +232,7 @@ fn commit(
         if let Some(binding) = &candidate.head.binding {
             database.bind_submission(binding, at, Some(stored.record.seq), receipt)?;
         }
-        confirm_in(database, &previous)
+        Ok(())
     })
 }
 

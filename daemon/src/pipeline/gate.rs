@@ -1,15 +1,17 @@
 //! Stage 4: may it be published, here and now?
 //!
-//! Owns: `Verdicts`, the one `Turn` of the writer, and `Approved`, which borrows the writer: two
+//! Owns: `Verdicts`, the one `Turn` of the writer, and `Approved`, which holds the turn: two
 //! approvals at once do not compile. Gate commands run on `Verified`, without the writer.
 //!
 //! Keeps invariants 6 and 12: holding any of these values publishes nothing by itself.
 
-use semaprax_protocol::documents::GateOutcome;
+use semaprax_protocol::documents::{GateOutcome, Receipt};
 use semaprax_protocol::{Code, Diagnostic, Refusal};
 
-use super::ledger::Ledger;
+use super::ledger::{Ledger, Tip};
 use super::verify::Verified;
+use crate::store::StoreResult;
+use crate::store::objects::FreshBlobs;
 
 /// What the gates said of a candidate. No workspace declares gates yet, so the list is empty.
 #[derive(Debug, Default)]
@@ -29,21 +31,63 @@ pub fn run(_verified: &Verified) -> Verdicts {
     Verdicts::default()
 }
 
-/// The writer's turn: the one right to change what is ACTIVE, used up by one flip.
+/// The writer's turn: the one right to change what is ACTIVE, used up by one flip. What is decided in it
+/// is in one open transaction; dropped without a flip, all of it is void.
 #[derive(Debug)]
 #[must_use]
 pub struct Turn<'writer> {
-    ledger: &'writer mut Ledger,
+    pub(super) ledger: &'writer mut Ledger,
+    /// What is ACTIVE until the flip; the ledger's tip is what was decided last.
+    pub(super) active: Tip,
+    /// Whether what was decided last is ACTIVE.
+    pub(super) is_flipped: bool,
+    /// The receipts of what was decided, in order.
+    pub(super) decided: Vec<Receipt>,
+    /// The contents of all of it.
+    pub(super) fresh: FreshBlobs,
 }
 
 impl<'writer> Turn<'writer> {
     /// Takes the turn.
-    pub fn begin(ledger: &'writer mut Ledger) -> Self {
-        Self { ledger }
+    pub fn begin(ledger: &'writer mut Ledger) -> StoreResult<Self> {
+        ledger.store.database.begin_turn()?;
+        Ok(Self {
+            active: ledger.tip.clone(),
+            is_flipped: false,
+            ledger,
+            decided: Vec::new(),
+            fresh: FreshBlobs::default(),
+        })
     }
 
-    pub(super) fn into_ledger(self) -> &'writer mut Ledger {
+    /// The ledger as the turn has made it so far: the next candidate is built on its tip.
+    pub fn ledger(&mut self) -> &mut Ledger {
         self.ledger
+    }
+
+    /// How many publications were decided.
+    pub fn count(&self) -> usize {
+        self.decided.len()
+    }
+
+    /// Whether none was.
+    pub fn is_empty(&self) -> bool {
+        self.decided.is_empty()
+    }
+
+    /// Whether what was decided can still be made durable: the transaction stands, and the disk is
+    /// trusted.
+    pub fn is_sound(&self) -> bool {
+        self.ledger.store.database.check_turn().is_ok() && self.ledger.check_collectable().is_ok()
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.ledger.store.database.roll_turn_back();
+        if !self.is_flipped {
+            self.ledger.tip = self.active.clone();
+        }
     }
 }
 
@@ -59,18 +103,18 @@ pub struct Approved<'writer> {
 /// Why a candidate was not approved; the candidate comes back.
 #[derive(Debug)]
 pub enum NotApproved {
-    /// ACTIVE moved since it was built: it may be built again.
+    /// The tip moved since it was built: it may be built again.
     Stale(Box<Verified>),
 }
 
-/// Approves `verified` in this turn.
-pub fn approve(
-    turn: Turn<'_>,
+/// Approves `verified` in this turn, which comes back when it does not.
+pub fn approve<'writer>(
+    turn: Turn<'writer>,
     verified: Verified,
     verdicts: Verdicts,
-) -> Result<Approved<'_>, NotApproved> {
+) -> Result<Approved<'writer>, (Turn<'writer>, NotApproved)> {
     if verified.candidate.tip != turn.ledger.tip.stored.digest {
-        return Err(NotApproved::Stale(Box::new(verified)));
+        return Err((turn, NotApproved::Stale(Box::new(verified))));
     }
     Ok(Approved {
         turn,

@@ -18,8 +18,8 @@ use crate::store::spares::{Current, Pool, Seen, Standing};
 use crate::store::tree::Tree;
 use crate::store::{Store, StoreError, StoreResult};
 
-/// What is ACTIVE: the record and the tree.
-#[derive(Debug)]
+/// What is ACTIVE, or was decided last in a turn: the record and the tree.
+#[derive(Debug, Clone)]
 pub struct Tip {
     /// The record.
     pub stored: StoredRecord,
@@ -27,12 +27,20 @@ pub struct Tip {
     pub tree: Tree,
 }
 
+/// The tree of `tip`, and where it lies.
+pub(super) fn current(store: &Store, tip: &Tip) -> Current {
+    Current {
+        tree: tip.tree.clone(),
+        files: store.layout.generation(&tip.stored.record.revision).files(),
+    }
+}
+
 /// The writer's state.
 #[derive(Debug)]
 pub struct Ledger {
     /// The store.
     pub store: Store,
-    /// What is ACTIVE.
+    /// What is ACTIVE; in a turn what was decided last.
     pub tip: Tip,
     /// Spare trees.
     pub spares: Arc<Pool>,
@@ -83,13 +91,9 @@ impl Ledger {
         ledger
     }
 
-    /// What is ACTIVE, as spares are made of it.
+    /// What is ACTIVE, as spares are made of it; not in a turn.
     pub fn current(&self) -> Current {
-        let revision = &self.tip.stored.record.revision;
-        Current {
-            tree: self.tip.tree.clone(),
-            files: self.store.layout.generation(revision).files(),
-        }
+        current(&self.store, &self.tip)
     }
 
     /// Does what a full disk left undone, if there is room by now. What still cannot be done is
@@ -212,14 +216,13 @@ impl Ledger {
         }
     }
 
-    /// Takes the new tip over, with what is known of its tree; its flip is confirmed later.
-    pub(super) fn advance(&mut self, tip: Tip, seen: Seen) {
+    /// The tip is ACTIVE now; its flip is confirmed later. `seen` is what is known of its tree.
+    pub(super) fn advance(&mut self, seen: Seen) {
         self.standing.push_back(Standing {
-            revision: tip.stored.record.revision,
-            tree: tip.tree.clone(),
+            revision: self.tip.stored.record.revision,
+            tree: self.tip.tree.clone(),
             seen,
         });
-        self.tip = tip;
         self.confirmed = false;
         self.spares.set_current(self.current());
     }

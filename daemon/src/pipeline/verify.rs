@@ -1,8 +1,8 @@
 //! Stage 3: the candidate is what it says it is.
 //!
-//! Owns: `Verified`. Changed files are read back from disk and digested again; unchanged ones are
-//! covered by the tree digest and by the check of the tree they are linked from. Counts, limits, the
-//! name policy over the whole tree, symlink targets at their final place.
+//! Owns: `Verified`. Counts, limits, the name policy over the whole tree, symlink targets at their final
+//! place. Changed files are read back from disk and digested again: of a dry run here, else in the turn;
+//! unchanged ones are covered by the tree digest and by the check of the tree they are linked from.
 //!
 //! Keeps invariants 1 and 9.
 
@@ -36,29 +36,25 @@ impl Verified {
     }
 }
 
-/// Verifies the whole candidate.
-pub fn verify(ledger: &Ledger, candidate: Candidate) -> Result<Verified, Refusal> {
-    let checked =
-        check_paths(ledger, &candidate).and_then(|()| check_directory(ledger, &candidate));
-    match checked {
+/// Verifies the whole candidate. The directory of one that is to be published is read back in the turn.
+pub fn verify(ledger: &Ledger, mut candidate: Candidate) -> Result<Verified, Refusal> {
+    check_paths(ledger, &candidate)?;
+    if !candidate.head.dry_run {
+        return Ok(Verified { candidate });
+    }
+    match check_directory(ledger, &mut candidate) {
         Ok(()) => Ok(Verified { candidate }),
-        Err(refusal) => {
+        Err(error) => {
             candidate.discard(ledger);
-            Err(refusal)
+            Err(error.into())
         }
     }
 }
 
-fn check_directory(ledger: &Ledger, candidate: &Candidate) -> Result<(), Refusal> {
-    let Some(staged) = &candidate.staged else {
-        return Ok(());
-    };
-    Ok(check_made(
-        &ledger.store,
-        &candidate.tree,
-        &staged.made,
-        &staged.place.files(),
-    )?)
+fn check_directory(ledger: &Ledger, candidate: &mut Candidate) -> StoreResult<()> {
+    let tree = candidate.tree.clone();
+    let staged = candidate.make_directory(ledger)?;
+    check_made(&ledger.store, &tree, &staged.made, &staged.place.files())
 }
 
 fn check_paths(ledger: &Ledger, candidate: &Candidate) -> Result<(), Refusal> {

@@ -24,8 +24,8 @@ use crate::config::Config;
 use crate::engine::{Bounds, ConnectionId, Cursor, Effect, Engine, Input, Pulled, Ticket};
 use crate::workspace::{Workspace, Writer};
 
-/// Submissions the writer takes at once.
-const BATCH: usize = 1;
+/// Submissions the writer takes at once: they share a turn where they can.
+const BATCH: usize = 64;
 
 /// One open workspace.
 #[derive(Debug)]
@@ -101,8 +101,16 @@ impl Hosted {
         let mut desk = locked(&self.desk);
         let before = desk.engine.next_tick();
         let effects = desk.engine.handle(self.daemon.now(), input);
+        let mut runs = Vec::new();
         for effect in effects {
-            self.perform(&desk, effect);
+            match effect {
+                Effect::Run(ticket, work) => runs.push((ticket, work)),
+                other => self.perform(&desk, other),
+            }
+        }
+        // At once, so that the writer can take all of it in one turn.
+        if !runs.is_empty() {
+            self.hand_over(&desk, Task::Run(runs));
         }
         if desk.engine.next_tick() != before {
             self.stirred.notify_one();
@@ -237,7 +245,7 @@ impl Hosted {
     fn perform(&self, desk: &Desk, effect: Effect<Work>) {
         let client = |id: ConnectionId| desk.attached.get(&id);
         match effect {
-            Effect::Run(ticket, work) => self.hand_over(desk, Task::Run(ticket, work)),
+            Effect::Run(ticket, work) => self.hand_over(desk, Task::Run(vec![(ticket, work)])),
             Effect::Record(unrecorded) => self.hand_over(desk, Task::Record(unrecorded)),
             Effect::Drained => self.hand_over(desk, Task::Close),
             Effect::Answer(caller, outcome) => {

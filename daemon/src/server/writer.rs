@@ -1,4 +1,5 @@
-//! The thread of a writer: one piece of work after the other, and idle work between.
+//! The thread of a writer: one piece of work after the other, submissions that wait together, and idle
+//! work between.
 //!
 //! Owns: the one `Writer` of a workspace, and what a panic of it means.
 //! Invariants: 8 (a submission is looked up before it is carried out); after the last job idle work is
@@ -18,7 +19,7 @@ use super::hosted::Hosted;
 use super::internal;
 use super::subscription::encode_event;
 use crate::engine::{Event, Input, Outcome, Ticket, Unrecorded};
-use crate::workspace::{Job, Uploads, Workspace, Writer};
+use crate::workspace::{Job, Uploads, Workspace, Writer, is_publication};
 
 /// How long nothing comes before idle work is begun.
 const IDLE_DELAY: Duration = Duration::from_millis(50);
@@ -41,8 +42,8 @@ pub(super) enum Work {
 /// What the thread gets, in order.
 #[derive(Debug)]
 pub(super) enum Task {
-    /// Carry out.
-    Run(Ticket, Work),
+    /// Carry out: one piece of work, or submissions.
+    Run(Vec<(Ticket, Work)>),
     /// Record a refusal.
     Record(Box<Unrecorded<Work>>),
     /// Let go of the workspace.
@@ -77,7 +78,7 @@ impl WriterThread {
         }
         while let Some(task) = self.next(tasks) {
             match task {
-                Task::Run(ticket, work) => self.carry_out(ticket, work),
+                Task::Run(all) => self.carry_out_all(all),
                 Task::Record(unrecorded) => self.record(*unrecorded, tasks),
                 Task::Close => break,
             }
@@ -109,6 +110,39 @@ impl WriterThread {
         }
     }
 
+    /// Carries out submissions together; anything else by itself.
+    fn carry_out_all(&mut self, all: Vec<(Ticket, Work)>) {
+        let (mut tickets, mut jobs) = (Vec::new(), Vec::new());
+        for (ticket, work) in all {
+            match work {
+                Work::Request(job) if is_publication(&job.request) => {
+                    tickets.push(ticket);
+                    jobs.push(*job);
+                }
+                other => self.carry_out(ticket, other),
+            }
+        }
+        if jobs.is_empty() {
+            return;
+        }
+        // Each is answered when its turn is over, not when all are.
+        let (mut done, hosted) = (0, Arc::clone(&self.hosted));
+        self.attempt("submissions", |writer| {
+            writer.perform_all(&jobs, &mut |index, outcome| {
+                done = index + 1;
+                if let (Some(&ticket), Some(job)) = (tickets.get(index), jobs.get(index)) {
+                    tell(job, &outcome);
+                    finish(&hosted, ticket, outcome);
+                }
+            });
+        });
+        for &ticket in tickets.get(done..).unwrap_or_default() {
+            finish(&hosted, ticket, Err(internal("the request")));
+        }
+        self.hosted.journal_grew();
+        self.attempt("tidying up", Writer::tidy);
+    }
+
     fn carry_out(&mut self, ticket: Ticket, work: Work) {
         let workspace = Arc::clone(&self.hosted.workspace);
         let outcome = self
@@ -132,14 +166,11 @@ impl WriterThread {
         if let Ok(Response::Collect(_)) = &outcome {
             return self.answer_when_swept(ticket, outcome);
         }
-        let event = self.event_of(&outcome);
-        self.hosted
-            .input(Input::Finished(ticket, Box::new(outcome), event));
+        finish(&self.hosted, ticket, outcome);
         if repaired {
             self.hosted.input(Input::HistoryChanged);
         }
         self.hosted.journal_grew();
-        self.attempt("tidying up", Writer::tidy);
     }
 
     /// Ends a detached lease whose client went away before it was told: nobody knows its name.
@@ -236,33 +267,41 @@ impl WriterThread {
             }
         }
     }
+}
 
-    fn event_of(&self, outcome: &Outcome) -> Option<Event> {
-        let receipt = receipt_of(outcome.as_ref().ok()?)?;
-        if receipt.status != ReceiptStatus::Published || receipt.replayed {
-            return None;
-        }
-        let json = self
-            .hosted
-            .has_subscribers()
-            .then(|| encode_event(receipt))
-            .flatten();
-        Some(Event {
-            seq: receipt.seq?,
-            json,
-        })
+/// Hands an outcome over; a publication comes with its event.
+fn finish(hosted: &Hosted, ticket: Ticket, outcome: Outcome) {
+    let event = event_of(hosted, &outcome);
+    hosted.input(Input::Finished(ticket, Box::new(outcome), event));
+}
+
+fn event_of(hosted: &Hosted, outcome: &Outcome) -> Option<Event> {
+    let receipt = receipt_of(outcome.as_ref().ok()?)?;
+    if receipt.status != ReceiptStatus::Published || receipt.replayed {
+        return None;
     }
+    let json = hosted
+        .has_subscribers()
+        .then(|| encode_event(receipt))
+        .flatten();
+    Some(Event {
+        seq: receipt.seq?,
+        json,
+    })
 }
 
 fn perform(writer: &mut Writer, job: &Job) -> Result<Response, Refusal> {
-    let method = job.request.method();
-    let submission = job.submission;
     let outcome = writer.perform(job);
-    match &outcome {
+    tell(job, &outcome);
+    outcome
+}
+
+fn tell(job: &Job, outcome: &Outcome) {
+    let (method, submission) = (job.request.method(), job.submission);
+    match outcome {
         Ok(_) => tracing::debug!(method, ?submission, "done"),
         Err(refusal) => tracing::info!(method, ?submission, %refusal, "refused"),
     }
-    outcome
 }
 
 fn make_tree(

@@ -15,7 +15,7 @@ use semaprax_protocol::LogicalPath;
 use semaprax_protocol::submission::EntryKind;
 
 use super::objects::FreshBlobs;
-use super::tree::{Branch, Entry, Leaf, ListedLeaf, Tree, UNSTAMPED};
+use super::tree::{Branch, Entry, ListedLeaf, Tree, UNSTAMPED};
 use super::{Store, StoreError, StoreResult};
 use crate::world::{Disk, WorldError, WorldResult};
 
@@ -62,32 +62,20 @@ impl Modes {
     }
 }
 
-/// Which leaves may be linked from the source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LinkRule {
-    /// Those with the same content and stamp.
-    SameStamp,
-    /// Those with the same content: for a candidate on top of the source, which will take the source's
-    /// stamps over.
-    InheritStamp,
-}
-
-/// A materialized tree to link from. It was verified in this boot.
+/// A materialized tree to link from: what has the same content and stamp there. It was verified in this
+/// boot.
 #[derive(Debug, Clone, Copy)]
 pub struct LinkSource<'tree> {
     /// What it is.
     pub tree: &'tree Tree,
     /// Where it is.
     pub files: &'tree Utf8Path,
-    /// Which leaves may be linked.
-    pub rule: LinkRule,
 }
 
 /// What was made.
 #[derive(Debug, Default)]
 pub struct Made {
-    /// Leaves written anew, in path order. The stamp is that whose time the file carries already, or
-    /// [`UNSTAMPED`]: one that could not be linked is as old as it was.
+    /// Leaves written anew, in path order.
     pub copied: Vec<ListedLeaf>,
     /// Leaves linked from the source, or left where they were.
     pub linked: u64,
@@ -95,25 +83,10 @@ pub struct Made {
 
 impl Made {
     /// What was made of these copies, and of so many links.
-    pub(super) fn of(copies: Vec<Copy>, linked: u64) -> Self {
-        let mut copied: Vec<ListedLeaf> = copies
-            .into_iter()
-            .map(|copy| {
-                let stamp = copy.stamp;
-                (copy.path, Leaf { stamp, ..copy.leaf })
-            })
-            .collect();
+    pub(super) fn of(mut copied: Vec<ListedLeaf>, linked: u64) -> Self {
         copied.sort_by(|a, b| a.0.cmp(&b.0));
         Self { copied, linked }
     }
-}
-
-/// A leaf to be written.
-pub(super) struct Copy {
-    pub(super) path: LogicalPath,
-    pub(super) leaf: Leaf,
-    /// The stamp whose time it gets now; [`UNSTAMPED`] gets its time in the flip turn.
-    pub(super) stamp: u64,
 }
 
 /// Asked now and then whether to go on. Who is asked may wait first, so that something more urgent is
@@ -130,8 +103,8 @@ fn goes_on(pace: Pace<'_>) -> StoreResult<()> {
 #[derive(Default)]
 struct Plan {
     directories: Vec<String>,
-    links: Vec<(LogicalPath, Leaf)>,
-    copies: Vec<Copy>,
+    links: Vec<ListedLeaf>,
+    copies: Vec<ListedLeaf>,
 }
 
 /// Makes `tree` at `files`, which must not exist. Blobs come from `fresh` or from the store.
@@ -161,7 +134,6 @@ pub fn materialize_at(
         store,
         tree.root(),
         source.map(|source| source.tree.root().as_ref()),
-        source.map(|source| source.rule),
         "",
         &mut plan,
     )?;
@@ -190,7 +162,6 @@ fn plan_branch(
     store: &Store,
     branch: &Branch,
     source: Option<&Branch>,
-    rule: Option<LinkRule>,
     prefix: &str,
     plan: &mut Plan,
 ) -> StoreResult<()> {
@@ -211,46 +182,20 @@ fn plan_branch(
                     Some(Entry::Branch(other)) => Some(other.as_ref()),
                     _ => None,
                 };
-                plan_branch(store, branch, other, rule, &path, plan)?;
+                plan_branch(store, branch, other, &path, plan)?;
             }
             Entry::Leaf(leaf) => {
                 let path: LogicalPath = path.parse().map_err(|refusal| {
                     StoreError::damaged(format!("the tree holds an unacceptable path: {refusal}"))
                 })?;
-                plan_leaf(path, *leaf, other, rule, plan);
+                match other {
+                    Some(Entry::Leaf(other)) if leaf == other => plan.links.push((path, *leaf)),
+                    _ => plan.copies.push((path, *leaf)),
+                }
             }
         }
     }
     Ok(())
-}
-
-fn plan_leaf(
-    path: LogicalPath,
-    leaf: Leaf,
-    other: Option<&Entry>,
-    rule: Option<LinkRule>,
-    plan: &mut Plan,
-) {
-    let same = match other {
-        Some(Entry::Leaf(other)) if leaf.same_content(other) => Some(other),
-        _ => None,
-    };
-    match (same, rule) {
-        (Some(other), Some(LinkRule::InheritStamp)) => plan.links.push((path, *other)),
-        (Some(other), Some(LinkRule::SameStamp)) if other.stamp == leaf.stamp => {
-            plan.links.push((path, leaf));
-        }
-        (_, Some(LinkRule::InheritStamp)) => plan.copies.push(Copy {
-            path,
-            leaf,
-            stamp: UNSTAMPED,
-        }),
-        _ => plan.copies.push(Copy {
-            path,
-            leaf,
-            stamp: leaf.stamp,
-        }),
-    }
 }
 
 /// Links every path; answers those the file system refused to link, which are to be copied.
@@ -258,11 +203,11 @@ pub(super) fn link_all(
     disk: &dyn Disk,
     from: &Utf8Path,
     to: &Utf8Path,
-    links: &[(LogicalPath, Leaf)],
+    links: &[ListedLeaf],
     pace: Pace<'_>,
-) -> StoreResult<Vec<Copy>> {
+) -> StoreResult<Vec<ListedLeaf>> {
     if pace.is_none() && links.len() > LINKS_AT_ONCE {
-        let refused: WorldResult<Vec<Vec<Copy>>> = links
+        let refused: WorldResult<Vec<Vec<ListedLeaf>>> = links
             .par_chunks(LINKS_AT_ONCE)
             .map(|chunk| link_some(disk, from, to, chunk))
             .collect();
@@ -280,17 +225,13 @@ fn link_some(
     disk: &dyn Disk,
     from: &Utf8Path,
     to: &Utf8Path,
-    links: &[(LogicalPath, Leaf)],
-) -> WorldResult<Vec<Copy>> {
+    links: &[ListedLeaf],
+) -> WorldResult<Vec<ListedLeaf>> {
     let mut refused = Vec::new();
     for (path, leaf) in links {
         match disk.link(&from.join(path.as_str()), &to.join(path.as_str())) {
             Ok(()) => {}
-            Err(error) if is_link_refusal(&error) => refused.push(Copy {
-                path: path.clone(),
-                leaf: *leaf,
-                stamp: leaf.stamp,
-            }),
+            Err(error) if is_link_refusal(&error) => refused.push((path.clone(), *leaf)),
             Err(error) => return Err(error),
         }
     }
@@ -309,40 +250,34 @@ fn is_link_refusal(error: &WorldError) -> bool {
     )
 }
 
-/// Writes every one of `copies`.
+/// Writes every one of `copies`, each with the time of its stamp, if it has one.
 pub(super) fn copy_all(
     store: &Store,
     fresh: &FreshBlobs,
     files: &Utf8Path,
-    copies: &[Copy],
+    copies: &[ListedLeaf],
     modes: Modes,
 ) -> StoreResult<()> {
     let mut times = BTreeMap::new();
-    for copy in copies {
-        if copy.stamp != UNSTAMPED && !times.contains_key(&copy.stamp) {
-            times.insert(copy.stamp, time_of(store, copy.stamp)?);
+    for (_, leaf) in copies {
+        if leaf.stamp != UNSTAMPED && !times.contains_key(&leaf.stamp) {
+            times.insert(leaf.stamp, time_of(store, leaf.stamp)?);
         }
     }
     let disk = &*store.world.disk;
     for chunk in copies.chunks(COPIES_AT_ONCE) {
         let mut contents = Vec::with_capacity(chunk.len());
-        for copy in chunk {
-            contents.push(fresh.content(store, &copy.leaf.blob)?);
+        for (_, leaf) in chunk {
+            contents.push(fresh.content(store, &leaf.blob)?);
         }
         chunk
             .par_iter()
             .with_min_len(COPIES_BY_ONE)
             .zip(contents.par_iter())
-            .try_for_each(|(copy, content)| {
-                let time = times.get(&copy.stamp).copied();
-                write_leaf(
-                    disk,
-                    &files.join(copy.path.as_str()),
-                    copy.leaf.kind,
-                    content,
-                    modes,
-                    time,
-                )
+            .try_for_each(|((path, leaf), content)| {
+                let time = times.get(&leaf.stamp).copied();
+                let place = files.join(path.as_str());
+                write_leaf(disk, &place, leaf.kind, content, modes, time)
             })?;
     }
     Ok(())

@@ -72,6 +72,8 @@ CREATE TABLE pins (revision BLOB PRIMARY KEY, reason TEXT NOT NULL, at INTEGER N
 #[derive(Debug)]
 pub struct Database {
     connection: Connection,
+    /// Whether a turn is open: transactions are parts of it.
+    in_turn: bool,
 }
 
 /// How a database is opened for reading.
@@ -110,6 +112,7 @@ impl Database {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let database = Self {
             connection: Connection::open_with_flags(path, flags).context("be made")?,
+            in_turn: false,
         };
         database.tune_writer()?;
         database
@@ -126,6 +129,7 @@ impl Database {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let database = Self {
             connection: Connection::open_with_flags(path, flags).context("be opened")?,
+            in_turn: false,
         };
         // The last one to close a database folds its log in. A store of a newer build is not touched.
         database.fold_in_on_close(false)?;
@@ -159,6 +163,7 @@ impl Database {
         let uri = format!("file:{escaped}{suffix}");
         let database = Self {
             connection: Connection::open_with_flags(uri, flags).context("be opened")?,
+            in_turn: false,
         };
         database.tune()?;
         database.check_version()?;
@@ -218,23 +223,72 @@ impl Database {
     }
 
     /// Runs `work` in one transaction: all of it is durable when this returns `Ok`, none of it
-    /// happened when it returns `Err`.
+    /// happened when it returns `Err`. In a turn it is a part of it, and durable when that is committed.
     pub fn transaction<T>(&mut self, work: impl FnOnce(&Self) -> StoreResult<T>) -> StoreResult<T> {
+        let (begin, end, undo) = if self.in_turn {
+            self.check_turn()?;
+            (
+                "SAVEPOINT part",
+                "RELEASE part",
+                "ROLLBACK TO part; RELEASE part",
+            )
+        } else {
+            ("BEGIN IMMEDIATE", "COMMIT", "ROLLBACK")
+        };
         self.connection
-            .execute_batch("BEGIN IMMEDIATE")
+            .execute_batch(begin)
             .context("begin a transaction")?;
         let outcome = work(self).and_then(|value| {
             self.connection
-                .execute_batch("COMMIT")
+                .execute_batch(end)
                 .context("commit")
                 .map(|()| value)
         });
         if outcome.is_err() && !self.connection.is_autocommit() {
             // The error that matters is the one that is returned; a failed rollback ends with the
             // connection.
-            drop(self.connection.execute_batch("ROLLBACK"));
+            drop(self.connection.execute_batch(undo));
         }
         outcome
+    }
+
+    /// Opens a turn: from here on every transaction is a part of one.
+    pub fn begin_turn(&mut self) -> StoreResult<()> {
+        self.connection
+            .execute_batch("BEGIN IMMEDIATE")
+            .context("begin a transaction")?;
+        self.in_turn = true;
+        Ok(())
+    }
+
+    /// Whether the turn still stands. After some errors SQLite takes the whole of it back by itself, and
+    /// what followed would be committed piece by piece.
+    pub fn check_turn(&self) -> StoreResult<()> {
+        if self.in_turn && !self.connection.is_autocommit() {
+            return Ok(());
+        }
+        let source = rusqlite::Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT_ROLLBACK),
+            Some("the transaction was taken back".to_owned()),
+        );
+        Err(source).context("go on with a transaction")
+    }
+
+    /// Makes all of the turn durable; with an error none of it happened.
+    pub fn commit_turn(&mut self) -> StoreResult<()> {
+        self.check_turn()?;
+        let outcome = self.connection.execute_batch("COMMIT").context("commit");
+        self.roll_turn_back();
+        outcome
+    }
+
+    /// Ends the turn; what was not committed never happened.
+    pub fn roll_turn_back(&mut self) {
+        self.in_turn = false;
+        if !self.connection.is_autocommit() {
+            // A failed rollback ends with the connection.
+            drop(self.connection.execute_batch("ROLLBACK"));
+        }
     }
 
     /// Runs `work` on one snapshot: nothing that is committed meanwhile is seen.

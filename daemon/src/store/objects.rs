@@ -6,6 +6,7 @@
 //!
 //! Keeps invariants 3 (durable before the flip) and 9 (bytes in, bytes out).
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -87,6 +88,11 @@ impl FreshBlobs {
         self.blobs.insert(blob.info.digest, blob);
     }
 
+    /// Takes all of another candidate over.
+    pub fn extend(&mut self, other: Self) {
+        self.blobs.extend(other.blobs);
+    }
+
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Blob> {
         self.blobs.values()
@@ -143,7 +149,7 @@ pub fn prepare(
             data: None,
         });
     }
-    let packed = zstd::bulk::compress(&blob.content, ZSTD_LEVEL).ok();
+    let packed = pack(&blob.content);
     match packed.filter(|packed| packed.len() < blob.content.len()) {
         Some(packed) => Ok(PreparedBlob {
             info,
@@ -159,6 +165,20 @@ pub fn prepare(
             })
         }
     }
+}
+
+thread_local! {
+    /// Making one takes longer than packing a file.
+    static PACKER: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
+}
+
+fn pack(content: &[u8]) -> Option<Vec<u8>> {
+    PACKER.with_borrow_mut(|packer| {
+        if packer.is_none() {
+            *packer = zstd::bulk::Compressor::new(ZSTD_LEVEL).ok();
+        }
+        packer.as_mut()?.compress(content).ok()
+    })
 }
 
 fn write_object(world: &World, layout: &Layout, blob: &Blob, is_known: bool) -> StoreResult<()> {

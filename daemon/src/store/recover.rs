@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::active::{self, Active, SwitchError};
 use super::check::{Depth, TreeFault, check_made, check_tree};
-use super::checkout::{LinkRule, LinkSource, Modes, materialize};
+use super::checkout::{LinkSource, Modes, materialize};
 use super::database::Database;
 use super::history::{Event, EventDetail, StoredRecord};
 use super::layout::GenerationLayout;
@@ -282,11 +282,7 @@ pub fn ensure_tree(
     let source_files = source.map(|(_, revision)| store.layout.generation(revision).files());
     let link = source
         .zip(source_files.as_ref())
-        .map(|((tree, _), files)| LinkSource {
-            tree,
-            files,
-            rule: LinkRule::SameStamp,
-        });
+        .map(|((tree, _), files)| LinkSource { tree, files });
     let fresh = FreshBlobs::default();
     let made = materialize(store, tree, &fresh, link, &staging.files(), Modes::SEALED)?;
     check_made(store, tree, &made, &staging.files())?;

@@ -33,7 +33,7 @@ pub use init::initialize;
 pub use shared::{Acquired, Workspace};
 pub use sweeper::Swept;
 pub use verifying::verify_unopened;
-pub use writer::Writer;
+pub use writer::{Writer, is_publication};
 
 use crate::config::Config;
 use crate::pipeline::Ledger;

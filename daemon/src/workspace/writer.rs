@@ -12,7 +12,7 @@ use semaprax_protocol::request::{Request, Response};
 use semaprax_protocol::{Code, Diagnostic, Refusal, Revision, SubmissionId};
 
 use super::keeper::{Keeper, keep};
-use super::publishing::{InSubmission as _, author_of};
+use super::publishing::{InSubmission as _, author_of, shares_a_turn};
 use super::sweeper::{Sweeper, Swept};
 use super::{Job, Workspace};
 use crate::config::Retention;
@@ -32,13 +32,14 @@ pub struct Writer {
     pub(super) retention: Retention,
     /// When it last collected on its own, on the boot-time clock.
     collected: Option<Duration>,
-    lock: Box<dyn FileLock>,
     /// The daemon's socket, for `doctor`.
     socket: Utf8PathBuf,
     /// Empties the trash; the writer does it itself where there is none.
     sweeper: Option<Sweeper>,
     /// Keeps the spare trees; the idle writer does it itself where there is none.
     keeper: Option<Keeper>,
+    /// The last to go: nothing of the workspace is touched once it is free.
+    lock: Box<dyn FileLock>,
 }
 
 impl Writer {
@@ -100,25 +101,22 @@ impl Writer {
     /// undo, lease.acquire with a ttl, lease.renew, lease.release, pin, unpin, gc, verify, export,
     /// doctor. Every refusal of a submission is recorded in the journal before this returns.
     pub fn perform(&mut self, job: &Job) -> Result<Response, Refusal> {
-        self.ledger.spares.set_quiet(false);
-        self.ledger.settle();
+        if is_publication(&job.request) {
+            let mut outcome = None;
+            self.perform_all(std::slice::from_ref(job), &mut |_, decided| {
+                outcome = Some(decided);
+            });
+            return outcome.unwrap_or_else(|| {
+                Err(Diagnostic::new(Code::Internal, "a request was not answered").into())
+            });
+        }
+        self.prepare();
         if matches!(job.request, Request::Collect(_)) {
             self.ledger.check_collectable()?;
         } else if writes(&job.request) {
             self.ledger.check_writable()?;
         }
-        // Between two requests, never between a commit and its flip.
-        if let Err(error) = self.ledger.store.database.checkpoint(false) {
-            tracing::warn!(%error, "the write-ahead log could not be folded in");
-        }
         match &job.request {
-            Request::Publish(_)
-            | Request::PublishDirectory(_)
-            | Request::Rollback(_)
-            | Request::Revert(_)
-            | Request::Undo(_) => self
-                .perform_publication(job)
-                .map(|(receipt, wrap)| wrap(receipt)),
             Request::LeaseAcquire(params) => self
                 .acquire_detached(params, job.pid)
                 .map(Response::LeaseAcquire),
@@ -146,13 +144,52 @@ impl Writer {
         }
     }
 
-    fn perform_publication(&mut self, job: &Job) -> Result<super::publishing::Outcome, Refusal> {
-        let id = job.submission.unwrap_or_else(|| self.new_submission());
-        self.publish(job, id).map_err(|refusal| {
-            let refusal = refusal.in_submission_of(&job.request);
-            self.record_refusals(&[(id, &job.request, &refusal)]);
-            refusal
-        })
+    /// Carries out publishing requests, in order, several in a turn where that can be. Each is answered,
+    /// by its place, when the turn it is in is over: every refusal is recorded by then.
+    pub fn perform_all(
+        &mut self,
+        jobs: &[Job],
+        answer: &mut dyn FnMut(usize, Result<Response, Refusal>),
+    ) {
+        self.prepare();
+        let named: Vec<_> = jobs
+            .iter()
+            .map(|job| (job, job.submission.unwrap_or_else(|| self.new_submission())))
+            .collect();
+        let mut done = 0;
+        while let Some(&(job, id)) = named.get(done) {
+            let rest = named.get(done..).unwrap_or_default();
+            let sharing = rest
+                .iter()
+                .take_while(|(job, _)| shares_a_turn(&job.request));
+            let outcomes = match &job.request {
+                Request::PublishDirectory(params) => vec![self.publish_directory(params, id)],
+                _ => self.take_turn(rest.get(..sharing.count().max(1)).unwrap_or_default()),
+            };
+            // At least one was decided: the first.
+            for outcome in outcomes {
+                let Some((job, id)) = named.get(done) else {
+                    break;
+                };
+                let outcome = outcome.map_err(|refusal| {
+                    let refusal = refusal.in_submission_of(&job.request);
+                    self.record_refusals(&[(*id, &job.request, &refusal)]);
+                    refusal
+                });
+                answer(done, outcome);
+                done += 1;
+            }
+        }
+    }
+
+    /// What comes before every request.
+    fn prepare(&mut self) {
+        self.ledger.spares.set_quiet(false);
+        self.ledger.settle();
+        // Between two requests, never between a commit and its flip.
+        if let Err(error) = self.ledger.store.database.checkpoint(false) {
+            tracing::warn!(%error, "the write-ahead log could not be folded in");
+        }
     }
 
     fn new_submission(&self) -> SubmissionId {
@@ -255,6 +292,11 @@ impl Writer {
             tracing::warn!(%error, "LOCK could not be emptied");
         }
     }
+}
+
+/// Whether a request is a submission.
+pub fn is_publication(request: &Request) -> bool {
+    shares_a_turn(request) || matches!(request, Request::PublishDirectory(_))
 }
 
 /// Whether a request changes the workspace: then one in need of recovery refuses it. A publication

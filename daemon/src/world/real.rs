@@ -11,6 +11,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use camino::Utf8Path;
@@ -318,8 +319,14 @@ impl Clock for RealWorld {
     }
 
     fn boot_id(&self) -> Option<String> {
+        // A process does not outlive its boot.
+        static BOOT: OnceLock<String> = OnceLock::new();
+        if let Some(id) = BOOT.get() {
+            return Some(id.clone());
+        }
         let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-        Some(text.trim().to_owned()).filter(|id| !id.is_empty())
+        let id = Some(text.trim().to_owned()).filter(|id| !id.is_empty())?;
+        Some(BOOT.get_or_init(|| id).clone())
     }
 }
 

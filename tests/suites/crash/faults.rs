@@ -157,12 +157,12 @@ fn go_on(player: &mut Player, is_full: bool) -> Verdict {
     let plan = publish(8_000_000, None, OnStale::Reject, vec![put("on.txt", "on")]);
     match player.publish(&plan)? {
         Ok(()) => {
-            if let Some((publication, fate)) = before {
+            if let Some((publications, fate)) = before {
                 if fate == Fate::Unknown {
                     return Err("published on top of what is in doubt".to_owned());
                 }
-                let id = publication.plan.map(|plan| plan.id);
-                player.known.given_up.extend(id);
+                let plans = publications.into_iter().filter_map(|one| one.plan);
+                player.known.given_up.extend(plans.map(|plan| plan.id));
             }
         }
         Err(refusal) => {

@@ -46,8 +46,8 @@ pub enum Fate {
 pub struct Known {
     /// The acknowledged publications, in order.
     pub history: Vec<Publication>,
-    /// One that was asked for and not acknowledged.
-    pub pending: Option<(Publication, Fate)>,
+    /// One that was asked for and not acknowledged, or several at once: all or none came to be.
+    pub pending: Option<(Vec<Publication>, Fate)>,
     /// Submissions that were refused as they should be.
     pub refused: Vec<SubmissionId>,
     /// Submissions that failed and were given up.
@@ -71,9 +71,24 @@ impl Known {
 
     /// What `plan` makes of the tip.
     pub fn outcome(&self, plan: &Plan) -> Publication {
+        self.outcome_on(self.tip(), plan)
+    }
+
+    /// What each of `plans` makes of what the one before it made.
+    pub fn outcomes(&self, plans: &[Plan]) -> Vec<Publication> {
+        let mut tip = self.tip();
+        let mut outcome = |plan| {
+            let outcome = self.outcome_on(tip.clone(), plan);
+            tip.clone_from(&outcome.content);
+            outcome
+        };
+        plans.iter().map(&mut outcome).collect()
+    }
+
+    fn outcome_on(&self, tip: Content, plan: &Plan) -> Publication {
         let content = match &plan.request {
             Request::Publish(params) => {
-                let mut content = self.tip();
+                let mut content = tip;
                 for change in &params.submission.changes {
                     apply(&mut content, change);
                 }

@@ -98,3 +98,17 @@ fn every_sync_is_missed() {
     assert_eq!(mutations::unknown(&golden), [""; 0], "not in the table");
     assert_eq!(mutations::not_missed(&script), [""; 0], "not missed");
 }
+
+/// What only spare trees and turns do is among the points.
+#[test]
+fn the_scripts_reach_spares_and_turns() {
+    let reached = |script: Script, what: &str| {
+        let golden = in_order(|| golden(&script, None));
+        golden.points.iter().any(|point| point.what == what)
+    };
+    // A name goes in the tree of a spare: it is patched.
+    let patched = "remove_file staging/*/files/**";
+    assert!(reached(scripts::publishing(), patched));
+    // A generation comes to `staging/`: it is recycled.
+    assert!(reached(scripts::mending(), "rename staging/*"));
+}

@@ -96,11 +96,13 @@ pub fn check_tip(player: &mut Player) -> Verdict {
     let entries = log(player)?;
     let known = &mut player.known;
     let acknowledged = known.history.len();
-    if entries.len() == acknowledged + 1 {
+    if entries.len() > acknowledged {
         match known.pending.take() {
-            Some((publication, Fate::Unknown)) => known.history.push(publication),
-            Some((publication, Fate::Refused)) => {
-                let id = publication.plan.map(|plan| plan.id);
+            Some((publications, Fate::Unknown)) => known.history.extend(publications),
+            Some((publications, Fate::Refused)) => {
+                let first = publications.into_iter().next();
+                let id = first.and_then(|publication| publication.plan);
+                let id = id.map(|plan| plan.id);
                 return Err(format!("refused, and yet published: {id:?}"));
             }
             None => return Err("a publication nobody asked for".to_owned()),
@@ -204,16 +206,15 @@ pub fn check_verify(player: &mut Player) -> Verdict {
 
 /// A submission whose outcome was unknown takes effect exactly once when it is repeated.
 fn settle(player: &mut Player) -> Verdict {
-    let Some((publication, _)) = player.known.pending.take() else {
+    let Some((publications, _)) = player.known.pending.take() else {
         return Ok(());
     };
-    let Some(plan) = publication.plan else {
-        return Ok(());
-    };
-    match player.publish(&plan)? {
-        Ok(()) => Ok(()),
-        Err(refusal) => Err(failed("a submission sent again")(refusal)),
+    for plan in publications.into_iter().filter_map(|one| one.plan) {
+        player
+            .publish(&plan)?
+            .map_err(failed("a submission sent again"))?;
     }
+    Ok(())
 }
 
 /// Every id of a publication answers with that publication.

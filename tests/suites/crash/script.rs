@@ -34,6 +34,8 @@ pub enum Step {
     Close,
     /// A submission that is published.
     Publish(Plan),
+    /// Submissions that come at once and are all published.
+    Together(Vec<Plan>),
     /// A submission that is refused.
     Refused(Plan),
     /// A submission that was decided before.
@@ -65,7 +67,7 @@ impl Step {
             Self::Init => "init",
             Self::Open => "open",
             Self::Close => "close",
-            Self::Publish(_) | Self::Refused(_) | Self::Repeat(_) => "publish",
+            Self::Publish(_) | Self::Together(_) | Self::Refused(_) | Self::Repeat(_) => "publish",
             Self::Lease(..) | Self::Release(_) | Self::ConnectionLease(_) => "lease",
             Self::Pin(_) | Self::Unpin(_) => "pin",
             Self::Collect(_) => "gc",
@@ -150,7 +152,10 @@ impl Player {
     pub fn play(&mut self, step: &Step, source: &Content) -> Result<Result<(), Refusal>, String> {
         match step {
             Step::Publish(plan) => {
-                self.known.pending = Some((self.known.outcome(plan), Fate::Unknown));
+                self.known.pending = Some((vec![self.known.outcome(plan)], Fate::Unknown));
+            }
+            Step::Together(plans) => {
+                self.known.pending = Some((self.known.outcomes(plans), Fate::Unknown));
             }
             Step::Lease(owner, _) | Step::Release(owner) => {
                 self.known.lease_under_way = Some((*owner).to_owned());
@@ -161,7 +166,7 @@ impl Player {
                     content: source.clone(),
                     revision: None,
                 };
-                self.known.pending = Some((first, Fate::Unknown));
+                self.known.pending = Some((vec![first], Fate::Unknown));
             }
             _ => {}
         }
@@ -184,6 +189,7 @@ impl Player {
                 Ok(())
             }
             Step::Publish(plan) => return self.publish(plan),
+            Step::Together(plans) => return self.publish_together(plans),
             Step::Refused(plan) => match self.submit(plan) {
                 Ok(response) => return Err(format!("not refused: {response:?}")),
                 Err(refusal) if refusal.status == Status::Rejected => {
@@ -243,8 +249,8 @@ impl Player {
         };
         let world = self.sim.world();
         let made = initialize(&world, &params, &self.config, &mut |_, _| true)?;
-        let (first, _) = self.known.pending.take().unwrap();
-        self.acknowledge(first, made.revision);
+        let (mut first, _) = self.known.pending.take().unwrap();
+        self.acknowledge(first.remove(0), made.revision);
         Ok(())
     }
 
@@ -333,10 +339,48 @@ impl Player {
                 } else {
                     Fate::Refused
                 };
-                self.known.pending = Some((outcome, fate));
+                self.known.pending = Some((vec![outcome], fate));
                 Ok(Err(refusal))
             }
         }
+    }
+
+    /// Publishes several at once. Those that share a turn are published all, or none of them.
+    fn publish_together(&mut self, plans: &[Plan]) -> Result<Result<(), Refusal>, String> {
+        let job = |plan: &Plan| Job {
+            request: plan.request.clone(),
+            submission: Some(plan.id),
+            uploads: Uploads::new(),
+            pid: Some(7),
+        };
+        let jobs: Vec<Job> = plans.iter().map(job).collect();
+        let mut answers = Vec::new();
+        let writer = &mut self.open.as_mut().unwrap().1;
+        writer.perform_all(&jobs, &mut |_, answer| answers.push(answer));
+        let outcomes = self.known.outcomes(plans);
+        let (mut in_doubt, mut refused) = (Vec::new(), None);
+        self.known.pending = None;
+        for ((plan, expect), answer) in plans.iter().zip(outcomes).zip(answers) {
+            match answer {
+                Ok(Response::Publish(receipt)) => {
+                    let outcome = self.known.outcome(plan);
+                    self.acknowledge(outcome, receipt.revision.unwrap());
+                }
+                Ok(other) => return Err(format!("another answer: {other:?}")),
+                Err(refusal) => {
+                    if refusal.code() == Code::InDoubt {
+                        in_doubt.push(expect);
+                    } else {
+                        self.known.given_up.push(plan.id);
+                    }
+                    refused = Some(refusal);
+                }
+            }
+        }
+        if !in_doubt.is_empty() {
+            self.known.pending = Some((in_doubt, Fate::Unknown));
+        }
+        Ok(refused.map_or(Ok(()), Err))
     }
 
     fn lease(&mut self, owner: &str, seq: u64) -> Result<(), Refusal> {

@@ -76,6 +76,16 @@ pub fn publishing() -> Script {
             Step::Repeat(first),
             Step::Idle,
             Step::Publish(rebased),
+            Step::Together(vec![
+                publish(6, None, OnStale::Reject, vec![put("a.txt", "at once\n")]),
+                publish(
+                    7,
+                    None,
+                    OnStale::Reject,
+                    vec![put_large("too.bin", "at once")],
+                ),
+                publish(8, None, OnStale::Reject, vec![delete("a.txt")]),
+            ]),
             Step::Publish(rollback(5, 1)),
             Step::Close,
             Step::Open,

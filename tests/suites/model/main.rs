@@ -6,6 +6,7 @@
 mod run;
 mod spares;
 mod step;
+mod together;
 
 use proptest::prelude::*;
 use proptest::test_runner::Config;

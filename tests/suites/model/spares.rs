@@ -81,7 +81,7 @@ fn take(fixture: &mut Fixture, step: &Step) -> (bool, String) {
     (fixture.active() != before, said)
 }
 
-fn publishes(step: &Step) -> bool {
+pub fn publishes(step: &Step) -> bool {
     matches!(
         step,
         Step::Submit { .. } | Step::Rollback(_) | Step::Revert(_) | Step::Undo

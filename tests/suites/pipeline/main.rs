@@ -11,5 +11,6 @@ mod reading;
 mod recovery;
 mod spares;
 mod stale;
+mod together;
 mod trees;
 mod verifying;

@@ -12,9 +12,7 @@ use semaprax_protocol::LogicalPath;
 use semaprax_protocol::submission::EntryKind;
 
 use super::super::check::{Depth, check_leaf};
-use super::super::checkout::{
-    LinkRule, LinkSource, Modes, Pace, SEALED_DIRECTORY, materialize_at, time_of,
-};
+use super::super::checkout::{LinkSource, Modes, Pace, SEALED_DIRECTORY, materialize_at, time_of};
 use super::super::database::Database;
 use super::super::objects::FreshBlobs;
 use super::super::tree::{Branch, Entry, Found, Leaf, Named, UNSTAMPED};
@@ -37,7 +35,6 @@ pub fn build(store: &Store, current: &Current, pace: Pace<'_>) -> StoreResult<Sp
     let source = LinkSource {
         tree: &current.tree,
         files: &current.files,
-        rule: LinkRule::SameStamp,
     };
     let fresh = FreshBlobs::default();
     let (tree, files) = (&current.tree, place.files());
@@ -59,7 +56,7 @@ pub fn refresh(store: &Store, mut spare: Spare, current: &Current) -> Option<Spa
     let refreshed = inspect(store, &mut spare, current).and_then(|wrong| match wrong {
         None => {
             let (tree, fresh) = (&current.tree, FreshBlobs::default());
-            patch(store, &mut spare, current, tree, &[], &fresh).map(|_| None)
+            patch(store, &mut spare, current, tree, &fresh).map(|_| None)
         }
         wrong => Ok(wrong),
     });

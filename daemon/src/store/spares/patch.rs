@@ -6,36 +6,28 @@
 //!
 //! Keeps invariants 7, 9 and 10.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use camino::Utf8Path;
 use semaprax_protocol::LogicalPath;
 
-use super::super::checkout::{Copy, Made, Modes, SEALED_DIRECTORY, copy_all, link_all};
+use super::super::checkout::{Made, Modes, SEALED_DIRECTORY, copy_all, link_all};
 use super::super::objects::FreshBlobs;
-use super::super::tree::{Difference, Found, Leaf, Tree, UNSTAMPED, restamped};
+use super::super::tree::{Difference, Found, ListedLeaf, Tree, restamped};
 use super::super::{Store, StoreError, StoreResult};
 use super::{Current, Spare, place_of};
 
 /// Mode of a directory while names in it change.
 const OPEN_DIRECTORY: u32 = 0o755;
 
-/// What a path of the spare is to become.
-#[derive(Debug, Clone, Copy)]
-enum Wanted {
-    Nothing,
-    /// What ACTIVE has there.
-    Linked(Leaf),
-    /// Content that ACTIVE does not have there.
-    Written(Leaf),
-}
-
 #[derive(Default)]
 struct Plan {
     /// Names that go.
     gone: Vec<LogicalPath>,
-    links: Vec<(LogicalPath, Leaf)>,
-    copies: Vec<Copy>,
+    /// What ACTIVE has.
+    links: Vec<ListedLeaf>,
+    /// What it does not have.
+    copies: Vec<ListedLeaf>,
     directories: Directories,
 }
 
@@ -48,17 +40,15 @@ struct Directories {
     removed: BTreeSet<String>,
 }
 
-/// Makes a spare the tree `target`, which differs from the current one by `differences`. The new files
-/// carry no time yet, as those of a candidate. After an error the spare is good for nothing.
+/// Makes a spare the tree `target`. After an error it is good for nothing.
 pub fn patch(
     store: &Store,
     spare: &mut Spare,
     current: &Current,
     target: &Tree,
-    differences: &[Difference],
     fresh: &FreshBlobs,
 ) -> StoreResult<Made> {
-    let mut plan = plan(store, spare, current, target, differences)?;
+    let mut plan = plan(store, spare, current, target)?;
     let files = spare.files();
     let disk = &*store.world.disk;
     for directory in &plan.directories.kept {
@@ -101,47 +91,29 @@ fn seal(
     Ok(())
 }
 
-fn plan(
-    store: &Store,
-    spare: &Spare,
-    current: &Current,
-    target: &Tree,
-    differences: &[Difference],
-) -> StoreResult<Plan> {
-    let mut wanted: BTreeMap<LogicalPath, Wanted> = BTreeMap::new();
-    for difference in restamped(&spare.tree, &current.tree, &store.database)? {
-        let after = difference.after.map_or(Wanted::Nothing, Wanted::Linked);
-        wanted.insert(difference.path, after);
-    }
-    for difference in differences {
-        let after = difference.after.map_or(Wanted::Nothing, Wanted::Written);
-        wanted.insert(difference.path.clone(), after);
-    }
+fn plan(store: &Store, spare: &Spare, current: &Current, target: &Tree) -> StoreResult<Plan> {
     let mut plan = Plan::default();
-    for (path, wanted) in wanted {
-        let parents = Parents {
-            store,
-            before: &spare.tree,
-            after: target,
-        };
-        let is_there = spare.tree.find(&path, &store.database)?.leaf().is_some();
-        if is_there {
+    let parents = Parents {
+        store,
+        before: &spare.tree,
+        after: target,
+    };
+    for difference in restamped(&spare.tree, target, &store.database)? {
+        let Difference {
+            path,
+            before,
+            after,
+        } = difference;
+        let (is_before, is_after) = (before.is_some(), after.is_some());
+        parents.note(&path, is_before, is_after, &mut plan.directories)?;
+        if is_before {
             plan.gone.push(path.clone());
         }
-        let leaf = match wanted {
-            Wanted::Nothing if !is_there => continue,
-            Wanted::Nothing => None,
-            Wanted::Linked(leaf) | Wanted::Written(leaf) => Some(leaf),
-        };
-        parents.note(&path, is_there, leaf.is_some(), &mut plan.directories)?;
-        match (wanted, leaf) {
-            (Wanted::Linked(_), Some(leaf)) => plan.links.push((path, leaf)),
-            (_, Some(leaf)) => plan.copies.push(Copy {
-                path,
-                leaf,
-                stamp: UNSTAMPED,
-            }),
-            (_, None) => {}
+        let Some(leaf) = after else { continue };
+        if current.tree.find(&path, &store.database)?.leaf() == Some(leaf) {
+            plan.links.push((path, leaf));
+        } else {
+            plan.copies.push((path, leaf));
         }
     }
     Ok(plan)
