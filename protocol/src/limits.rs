@@ -39,9 +39,9 @@ const _: () = assert!(
 );
 const _: () = assert!(SEGMENT_BYTES < PATH_BYTES);
 
-/// The bounds a person may set, with their defaults.
+/// The bounds a person may set, with their defaults. Part of a document: it may gain fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Limits {
     /// Bytes of one file.
     pub file_bytes: u64,

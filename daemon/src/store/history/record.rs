@@ -336,7 +336,7 @@ mod tests {
                 parent: given[1].then(|| revision(4)),
                 base: given[2].then(|| revision(5)),
                 submission: SubmissionId::from_uuid(uuid::Uuid::from_u128(u128::from(numbers[3]))),
-                on_stale: [OnStale::Reject, OnStale::Rebase, OnStale::Merge][numbers[3] as usize % 3],
+                on_stale: [OnStale::Reject, OnStale::Rebase, OnStale::Merge][usize::from(bytes[0]) % 3],
                 rebased: given[3],
                 moves: moves.map(|(from, to)| NamedMove { from: from.clone(), to: to.clone() }).collect(),
                 merged: paths,
