@@ -3,6 +3,7 @@
 //!
 //! Owns: what each does, through the real `Writer`, `Workspace` and `Client`, and what it must find.
 
+use std::fs::File;
 use std::time::Duration;
 
 use semaprax_client::{Client, Options, Runtime, Start};
@@ -52,14 +53,7 @@ pub(crate) fn collector_and_writer(
     for seq in 3..5 {
         collect(scene, &mut writer);
         serve_waiting(scene, &mut writer, asked);
-        clock.advance(Duration::from_secs(1));
-        let publish = Publish {
-            submission: submission(changes(seq)),
-            options: PublishOptions::default(),
-        };
-        let receipt = perform(&mut writer, publish).unwrap();
-        let revision = receipt.revision.unwrap();
-        scene.published.lock().unwrap().insert(revision, seq);
+        publish(scene, &mut writer, clock, seq);
         serve_waiting(scene, &mut writer, asked);
     }
     detached(scene, &mut writer);
@@ -88,6 +82,35 @@ fn serve_the_rest(scene: &Scene, writer: &mut Writer, asked: &Receiver<Wanted>) 
         collect(scene, writer);
     }
     collect(scene, writer);
+}
+
+fn publish(scene: &Scene, writer: &mut Writer, clock: &TestClock, seq: u64) {
+    clock.advance(Duration::from_secs(1));
+    let publish = Publish {
+        submission: submission(changes(seq)),
+        options: PublishOptions::default(),
+    };
+    let receipt = perform(writer, publish).unwrap();
+    let revision = receipt.revision.unwrap();
+    scene.published.lock().unwrap().insert(revision, seq);
+    writer.tidy();
+}
+
+/// The writer where each publication takes the tree of one before it, if nobody ever had a lease of it.
+pub(crate) fn recycler(
+    scene: &Scene,
+    mut writer: Writer,
+    clock: &TestClock,
+    asked: &Receiver<Wanted>,
+) {
+    for seq in 3..8 {
+        publish(scene, &mut writer, clock, seq);
+        // What was recycled is made ready for the next one.
+        writer.idle();
+        serve_waiting(scene, &mut writer, asked);
+    }
+    serve_the_rest(scene, &mut writer, asked);
+    writer.close();
 }
 
 /// The writer where nothing is published: the tree of the oldest publication is collected, and made
@@ -158,7 +181,11 @@ pub(crate) fn socket_reader(scene: &Scene, revision: Option<&str>, ask: &Sender<
             is_held(&scene.workspace, &grant),
             "{VIOLATION} a granted lease is not in the table"
         );
+        let tree = File::open(&grant.path).unwrap();
         scene.workspace.release(grant.lease).unwrap();
+        for _ in 0..4 {
+            scene.check_left(&tree, grant.seq.get());
+        }
     }
 }
 

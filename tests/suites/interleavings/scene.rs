@@ -3,9 +3,12 @@
 //! Owns: what is prepared, who takes part, and what a tree of each publication must look like.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use semaprax_daemon::workspace::Workspace;
@@ -18,8 +21,8 @@ use shuttle::sync::mpsc::channel;
 use shuttle::thread;
 
 use crate::actors::{
-    collector_and_maker, collector_and_writer, file_reader, looker, observer, socket_reader,
-    sweeper,
+    collector_and_maker, collector_and_writer, file_reader, looker, observer, recycler,
+    socket_reader, sweeper,
 };
 
 /// How every failure of a promise begins.
@@ -32,15 +35,22 @@ pub(crate) enum Cast {
     Sockets,
     /// The same without a daemon.
     Files,
+    /// Publications whose trees become those of later ones, and a reader of each kind that follows.
+    Recycled,
     /// Publications, readers of both kinds, the sweeper, and whoever asks why a tree is kept.
     All,
 }
 
 impl Cast {
-    pub(crate) const ALL: [Self; 3] = [Self::Sockets, Self::Files, Self::All];
+    pub(crate) const EACH: [Self; 4] = [Self::Sockets, Self::Files, Self::Recycled, Self::All];
 
     fn is_narrow(self) -> bool {
-        self != Self::All
+        matches!(self, Self::Sockets | Self::Files)
+    }
+
+    /// The publication that a narrow scene turns around; elsewhere readers follow what is ACTIVE.
+    fn revision(self) -> Option<&'static str> {
+        self.is_narrow().then_some("@1")
     }
 
     fn has_sockets(self) -> bool {
@@ -96,6 +106,22 @@ impl Scene {
         );
     }
 
+    /// Looks into the directory of a tree whose lease was given back: file by file it may be gone, and what
+    /// is there is of that tree.
+    pub(crate) fn check_left(&self, directory: &File, seq: u64) {
+        let inside = Utf8PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
+        for path in ["a", "b"] {
+            match self.world.disk.read(&inside.join(path)) {
+                Ok(found) => assert!(
+                    found == content(path, seq).as_bytes(),
+                    "{VIOLATION} the tree of @{seq} became another, `{path}` is {:?}",
+                    String::from_utf8_lossy(&found)
+                ),
+                Err(gone) => assert!(gone.kind() == std::io::ErrorKind::NotFound, "{gone}"),
+            }
+        }
+    }
+
     fn inode(&self, who: &str, files: &Utf8Path) -> (u64, u64) {
         let found = self.world.disk.metadata(files).unwrap();
         found
@@ -118,6 +144,8 @@ pub(crate) fn play(place: &Path, cast: Cast) {
     // So that a reader without a daemon takes the trees for made in this boot.
     let boot = World::real().clock.boot_id();
     fixture.test.clock.reboot(boot.as_deref());
+    fixture.config.retention.trees = 1;
+    fixture.config.retention.young = Duration::ZERO;
     for path in ["a", "b", "d/same"] {
         fixture.write(path, &content(path, 1));
     }
@@ -136,17 +164,13 @@ pub(crate) fn play(place: &Path, cast: Cast) {
     take_turns(&fixture);
 
     let (ask, asked) = channel();
-    let over = Arc::new(AtomicBool::new(false));
     let mut actors = vec![{
-        let (scene, over) = (Arc::clone(&scene), Arc::clone(&over));
+        let scene = Arc::clone(&scene);
         let clock = Arc::clone(&fixture.test.clock);
-        thread::spawn(move || {
-            if cast.is_narrow() {
-                collector_and_maker(&scene, writer, &asked);
-            } else {
-                collector_and_writer(&scene, writer, &clock, &asked);
-            }
-            over.store(true, Ordering::SeqCst);
+        thread::spawn(move || match cast {
+            Cast::Sockets | Cast::Files => collector_and_maker(&scene, writer, &asked),
+            Cast::Recycled => recycler(&scene, writer, &clock, &asked),
+            Cast::All => collector_and_writer(&scene, writer, &clock, &asked),
         })
     }];
     let mut act = |actor: Box<dyn FnOnce(&Scene) + Send>| {
@@ -156,18 +180,20 @@ pub(crate) fn play(place: &Path, cast: Cast) {
     if cast.has_sockets() {
         let asks = ask.clone();
         act(Box::new(move |scene| {
-            socket_reader(scene, Some("@1"), &asks);
+            socket_reader(scene, cast.revision(), &asks);
         }));
         if cast == Cast::All {
             let asks = ask.clone();
-            act(Box::new(move |scene| socket_reader(scene, None, &asks)));
+            act(Box::new(move |scene| {
+                socket_reader(scene, Some("@1"), &asks);
+            }));
         }
     }
     drop(ask);
     if cast.has_files() {
-        act(Box::new(|scene| file_reader(scene, Some("@1"))));
+        act(Box::new(move |scene| file_reader(scene, cast.revision())));
         if cast == Cast::All {
-            act(Box::new(|scene| file_reader(scene, None)));
+            act(Box::new(|scene| file_reader(scene, Some("@1"))));
         }
     }
     if cast == Cast::All {
@@ -185,10 +211,11 @@ pub(crate) fn play(place: &Path, cast: Cast) {
 /// From now on another may go on before every call of the disk.
 fn take_turns(fixture: &Fixture) {
     let here = std::thread::current().id();
-    fixture.test.disk.fail_when(move |_, path| {
+    fixture.test.disk.fail_when(move |operation, path| {
         // The threads that digest files side by side are a part of the step they are used in. What is
-        // in `staging/` is the writer's alone, so that an order there is no other order.
-        let is_private = path.as_str().contains("/staging/");
+        // in `staging/` is the writer's alone, so that an order there is no other order; but what is
+        // moved there was somewhere else before.
+        let is_private = path.as_str().contains("/staging/") && operation != "rename";
         if std::thread::current().id() == here && !is_private {
             shuttle::sync::atomic::AtomicBool::new(false).load(Ordering::SeqCst);
         }
