@@ -87,7 +87,10 @@ fn everything_is_for_its_owner_alone_whatever_the_umask() {
                 .into_iter()
                 .chain(runtime)
                 // Names that are new for each workspace.
-                .filter(|(name, _)| !name.contains("generations/"))
+                .filter(|(name, _)| {
+                    let made = ["generations/", "staging/", "trash/"];
+                    !made.iter().any(|place| name.starts_with(place))
+                })
                 .collect::<Vec<_>>(),
         );
     }
