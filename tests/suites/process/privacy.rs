@@ -87,7 +87,11 @@ fn everything_is_for_its_owner_alone_whatever_the_umask() {
                 .into_iter()
                 .chain(runtime)
                 // Names that are new for each workspace.
-                .filter(|(name, _)| !name.contains("generations/"))
+                .filter(|(name, _)| {
+                    !["generations/", "staging/"]
+                        .iter()
+                        .any(|of| name.contains(of))
+                })
                 .collect::<Vec<_>>(),
         );
     }
