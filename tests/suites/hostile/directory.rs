@@ -88,8 +88,10 @@ fn while_swapped(directory: &Path, outside: &Path, mut read: impl FnMut()) -> us
                 }
             }
         });
-        read();
+        // Also when it fails: the swapper would go on for ever.
+        let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(&mut read));
         ended.store(true, Ordering::Relaxed);
+        read.unwrap_or_else(|failed| std::panic::resume_unwind(failed));
     });
     swaps.into_inner()
 }

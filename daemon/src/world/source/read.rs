@@ -177,16 +177,24 @@ impl SourceDirectory {
         let before = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
         match FileType::from_raw_mode(before.st_mode) {
             FileType::Symlink => {
-                let target = rustix::fs::readlinkat(&directory, name, Vec::new())?;
-                Ok(Some(ReadOutcome::Content(
-                    EntryKind::Symlink,
-                    target.into_bytes(),
-                )))
+                match rustix::fs::readlinkat(&directory, name, Vec::new()) {
+                    Ok(target) => {
+                        let target = target.into_bytes();
+                        Ok(Some(ReadOutcome::Content(EntryKind::Symlink, target)))
+                    }
+                    // It is no link any more.
+                    Err(rustix::io::Errno::INVAL) => Ok(None),
+                    Err(error) => Err(error),
+                }
             }
             FileType::RegularFile => {
                 let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-                let file = rustix::fs::openat(&directory, name, flags, Mode::empty())?;
-                read_file(&file, limit)
+                match rustix::fs::openat(&directory, name, flags, Mode::empty()) {
+                    Ok(file) => read_file(&file, limit),
+                    // It is a link by now.
+                    Err(rustix::io::Errno::LOOP) => Ok(None),
+                    Err(error) => Err(error),
+                }
             }
             _ => Ok(Some(ReadOutcome::Special)),
         }
