@@ -111,7 +111,10 @@ fn journal_tells(player: &Player) -> Verdict {
     }
 }
 
-/// What was not confirmed is gone: the last publication at most, and with it what was under way.
+/// Publications of one turn at most, in the scripts: they are confirmed together.
+const TURN: usize = 3;
+
+/// What was not confirmed is gone: the last turn at most, and with it what was under way.
 fn forget_left_out(player: &mut Player) -> Verdict {
     let request = Request::Log(Log {
         limit: None,
@@ -125,7 +128,7 @@ fn forget_left_out(player: &mut Player) -> Verdict {
     };
     let history = &mut player.known.history;
     ensure!(
-        there + 1 >= history.len(),
+        there + TURN >= history.len(),
         "{} acknowledged, {there} left",
         history.len()
     );
