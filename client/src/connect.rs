@@ -89,20 +89,31 @@ pub(crate) fn establish(options: &Options) -> Result<Link, Refusal> {
             .map(Box::new)
             .map(Link::Disk);
     }
-    if let Some(session) = find(options)? {
-        return settle(options, session).map(Box::new).map(Link::Daemon);
-    }
-    match (&options.start, &options.workspace) {
-        (Start::Program(program), _) => start::start(options, program)
-            .map(Box::new)
-            .map(Link::Daemon),
-        (Start::Never, Some(workspace)) => Disk::open(workspace, Why::NoDaemon)
-            .map(Box::new)
-            .map(Link::Disk),
-        (Start::Never, None) => Err(error::unreachable(format!(
+    let why = match reach(options) {
+        Ok(Some(session)) => return Ok(Link::Daemon(Box::new(session))),
+        Ok(None) => Why::NoDaemon,
+        // Nothing can be written: reading goes on.
+        Err(full) if full.code() == Code::NoSpace => Why::Full(full),
+        // The file system turned read-only and does not say so of itself.
+        Err(refusal) if refusal.code() == Code::ReadOnly => Why::ReadOnly,
+        Err(refusal) => return Err(refusal),
+    };
+    match &options.workspace {
+        Some(workspace) => Disk::open(workspace, why).map(Box::new).map(Link::Disk),
+        None => Err(error::unreachable(format!(
             "no daemon listens on `{}`, and none may be started",
             options.runtime.socket()
         ))),
+    }
+}
+
+/// The daemon that answers, or one started for the purpose; `None` when there is none and none may be
+/// started.
+fn reach(options: &Options) -> Result<Option<Session>, Refusal> {
+    match (find(options)?, &options.start) {
+        (Some(session), _) => settle(options, session).map(Some),
+        (None, Start::Program(program)) => start::start(options, program).map(Some),
+        (None, Start::Never) => Ok(None),
     }
 }
 

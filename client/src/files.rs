@@ -62,7 +62,7 @@ pub(crate) fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// The content of a small file that another program wrote; more than `limit` bytes are an error.
 pub(crate) fn read_small(path: impl AsRef<Path>, limit: u64) -> io::Result<String> {
     let mut text = String::new();
-    let read = File::open(path)?
+    let read = open_plain(path)?
         .take(limit + 1)
         .read_to_string(&mut text)?;
     if read as u64 > limit {
@@ -72,6 +72,26 @@ pub(crate) fn read_small(path: impl AsRef<Path>, limit: u64) -> io::Result<Strin
         ));
     }
     Ok(text)
+}
+
+/// Opens a regular file and nothing that stands in its place: a FIFO would hold the opening up for
+/// ever, and a link leads elsewhere.
+pub(crate) fn open_plain(path: impl AsRef<Path>) -> io::Result<File> {
+    use rustix::fs::OFlags;
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+    let mut options = File::options();
+    let file = options
+        .read(true)
+        .custom_flags(flags.cast_signed())
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        "it is not a regular file",
+    ))
 }
 
 /// Opens a file for reading.

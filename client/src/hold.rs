@@ -148,9 +148,13 @@ impl Client {
 fn lock_lease(directory: &Utf8Path) -> Result<Option<File>, Refusal> {
     let path = directory.join("LEASE");
     let failed = |source: &std::io::Error| error::of_io("lock", &path, source);
-    let file = match files::open(&path) {
+    let link = rustix::io::Errno::LOOP.raw_os_error();
+    let file = match files::open_plain(&path) {
         Ok(file) => file,
         Err(missing) if missing.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        // Something else in its place is no lease.
+        Err(other) if other.kind() == std::io::ErrorKind::InvalidInput => return Ok(None),
+        Err(other) if other.raw_os_error() == Some(link) => return Ok(None),
         Err(source) => return Err(failed(&source)),
     };
     files::lock_shared(&file).map_err(|source| failed(&source))?;
@@ -196,6 +200,19 @@ mod tests {
         assert!(collector.try_lock().is_err());
         drop((first, second));
         assert!(collector.try_lock().is_ok());
+    }
+
+    #[test]
+    fn what_is_no_file_is_no_lease() {
+        let (_keep, path) = generation();
+        std::os::unix::fs::symlink("/dev/null", path.join("LEASE")).unwrap();
+        assert!(lock_lease(&path).unwrap().is_none());
+        files::remove_file(path.join("LEASE")).unwrap();
+        let fifo = rustix::fs::FileType::Fifo;
+        let place = path.join("LEASE");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, place.as_std_path(), fifo, mode, 0).unwrap();
+        assert!(lock_lease(&path).unwrap().is_none());
     }
 
     #[test]

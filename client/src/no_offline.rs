@@ -11,12 +11,14 @@ use semaprax_protocol::{Revision, Seq};
 use crate::error;
 
 /// Why a workspace is read from disk.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) enum Why {
     /// No daemon answers, and none may be started.
     NoDaemon,
     /// Nobody can write to the workspace from here.
     ReadOnly,
+    /// A daemon has no room to open it.
+    Full(Refusal),
 }
 
 /// A workspace read from disk: not in this build.
@@ -28,6 +30,7 @@ impl Disk {
         let reason = match why {
             Why::NoDaemon => "no daemon answers",
             Why::ReadOnly => "no daemon can serve a read-only workspace",
+            Why::Full(refusal) => return Err(refusal),
         };
         Err(error::unreachable(format!(
             "`{root}`: {reason}, and this client cannot read it from disk"

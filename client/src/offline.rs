@@ -47,15 +47,17 @@ fn is_served(request: &Request) -> bool {
 }
 
 /// Why a workspace is read from disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Why {
     /// No daemon answers, and none may be started.
     NoDaemon,
     /// Nobody can write to the workspace from here, so no daemon could serve it.
     ReadOnly,
+    /// A daemon has no room to open it; what it said.
+    Full(Refusal),
 }
 
-fn needs_a_daemon(method: &str, why: Why) -> Refusal {
+fn needs_a_daemon(method: &str, why: &Why) -> Refusal {
     let of = |message| Diagnostic::new(Code::DaemonUnreachable, message);
     match why {
         Why::NoDaemon => of(format!(
@@ -65,6 +67,7 @@ fn needs_a_daemon(method: &str, why: Why) -> Refusal {
             "`{method}` needs a daemon, and the workspace is read-only from here"
         ))
         .hint("run it where the workspace can be written to, or work on an `export`"),
+        Why::Full(refusal) => return refusal.clone(),
     }
     .into()
 }
@@ -87,7 +90,7 @@ impl Disk {
                 .watch_start(params.since.as_deref())
                 .map(Response::Watch),
             served if is_served(served) => self.offline.answer(served),
-            other => Err(needs_a_daemon(other.method(), self.why)),
+            other => Err(needs_a_daemon(other.method(), &self.why)),
         }
     }
 

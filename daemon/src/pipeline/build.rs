@@ -18,7 +18,7 @@ use crate::store::layout::GenerationLayout;
 use crate::store::objects::{FreshBlobs, PreparedBlob, prepare};
 use crate::store::spares::{Current, Seen, Spare, patch};
 use crate::store::tree::{Difference, Tree, UNSTAMPED, differences, stamped};
-use crate::store::{StoreResult, trash};
+use crate::store::{StoreError, StoreResult, trash};
 
 /// What is to be published, whole and private.
 #[derive(Debug)]
@@ -136,7 +136,12 @@ fn assemble(ledger: &Ledger, proposal: Proposal) -> StoreResult<Candidate> {
     fresh.retain(&needed);
     let mut prepared = Vec::new();
     for blob in fresh.iter() {
-        let is_known = store.database.blob_info(&blob.info().digest)?.is_some();
+        // A damaged row is as good as none: it is written anew.
+        let is_known = match store.database.blob_info(&blob.info().digest) {
+            Ok(known) => known.is_some(),
+            Err(StoreError::Damaged { .. }) => false,
+            Err(error) => return Err(error),
+        };
         prepared.push(prepare(&store.world, &store.layout, blob, is_known)?);
     }
     Ok(Candidate {

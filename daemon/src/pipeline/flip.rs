@@ -7,8 +7,8 @@
 //!
 //! Keeps invariants 1, 2, 3, 8 and 10.
 
+use semaprax_protocol::SchemaTag;
 use semaprax_protocol::documents::{PathChange, Receipt, ReceiptStatus};
-use semaprax_protocol::{SchemaTag, Timestamp};
 
 use super::build::{Candidate, Staged, discard_staging, make_directory};
 use super::gate::{Approved, Turn, Verdicts};
@@ -161,7 +161,7 @@ fn number(
         changes,
         author: head.author.clone(),
         message: head.message.clone(),
-        published_at: later_than(store.world.clock.now(), tip.record.published_at),
+        published_at: Record::time(store.world.clock.now(), Some(tip.record.published_at)),
     };
     let digest = Record::digest(&record.encode()?);
     Ok((
@@ -172,11 +172,6 @@ fn number(
         },
         tree,
     ))
-}
-
-/// Publication times strictly increase, whatever the clock does.
-fn later_than(now: Timestamp, last: Timestamp) -> Timestamp {
-    now.max(last.saturating_add(1))
 }
 
 fn receipt(

@@ -83,10 +83,21 @@ impl View<'_> {
         is_by: &dyn Fn(&StoredRecord) -> bool,
         page: &mut Page,
     ) -> StoreResult<()> {
+        // The one after what comes next. From ACTIVE on down each names the one before.
+        let (tip, mut after) = (self.tip.record.seq.get(), None::<StoredRecord>);
         while high > 0 {
             let records = self.database.records(1, high, RECORDS_AT_ONCE, true)?;
-            let Some(last) = records.last() else { break };
+            let newest = records.first().filter(|first| match &after {
+                Some(after) => after.follows(first),
+                None => first.record.seq.get() == high && (high != tip || **first == self.tip),
+            });
+            let (Some(_), Some(last)) = (newest, records.last()) else {
+                return Err(StoreError::damaged(format!(
+                    "the record of @{high} is missing"
+                )));
+            };
             high = last.record.seq.get() - 1;
+            after = Some(last.clone());
             for stored in records {
                 if is_by(&stored) && !page.take(stored) {
                     return Ok(());
@@ -208,6 +219,12 @@ impl View<'_> {
             .min(JOURNAL_ENTRIES)
             .min(PAGE_ENTRIES);
         let mut entries = self.database.events(params.since, limit + 1)?;
+        if let Some(first) = entries.first()
+            && first.entry != params.since + 1
+        {
+            let missing = params.since + 1;
+            return Err(StoreError::damaged(format!("journal entry {missing} is missing")).into());
+        }
         let mut bytes = 0;
         let fits = entries.iter().take(limit).take_while(|entry| {
             bytes += entry.detail.to_string().len() + 300;

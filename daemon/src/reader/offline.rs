@@ -15,7 +15,7 @@ use crate::config::{self, Config};
 use crate::store::check::{Depth, check_tree};
 use crate::store::database::{Database, ReadMode};
 use crate::store::recover::is_of_this_boot;
-use crate::store::{Layout, Store, StoreError};
+use crate::store::{Layout, Store, StoreError, own};
 use crate::world::World;
 
 /// Read-only access to one workspace.
@@ -38,6 +38,8 @@ impl Offline {
                 .at(root.as_str())
                 .into());
         }
+        // Opening what stands in the place of a file could take for ever.
+        own::check(world, &layout)?;
         let log = camino::Utf8PathBuf::from(format!("{path}-wal"));
         let has_log = world.disk.metadata(&log)?.is_some();
         let (database, copy) = match open_and_probe(&path, ReadMode::Shared) {

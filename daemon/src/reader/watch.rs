@@ -33,7 +33,8 @@ impl View<'_> {
             .map(|text| text.parse().map_err(|_| malformed()))
             .transpose()?;
         let known = if seq <= self.tip.record.seq {
-            self.database.record(seq)?
+            let missing = || StoreError::damaged(format!("the record of @{seq} is missing"));
+            Some(self.database.record(seq)?.ok_or_else(missing)?)
         } else {
             None
         };
@@ -65,6 +66,14 @@ impl View<'_> {
         let records =
             self.database
                 .records(seq.get() + 1, self.tip.record.seq.get(), limit, false)?;
+        let is_next = |first: &StoredRecord| first.record.seq.get() == seq.get() + 1;
+        let has_more = seq < self.tip.record.seq && limit > 0;
+        if has_more && !records.first().is_some_and(is_next) {
+            let missing = seq.get() + 1;
+            return Err(StoreError::damaged(format!(
+                "the record of @{missing} is missing"
+            )));
+        }
         records
             .iter()
             .map(|stored| self.published_event(stored))

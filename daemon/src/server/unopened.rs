@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use camino::Utf8Path;
 use semaprax_protocol::request::{Request, Response, Verify};
 use semaprax_protocol::{Code, Diagnostic, Refusal};
 
@@ -43,8 +44,11 @@ async fn answer(daemon: &Arc<Daemon>, request: Request) -> Outcome {
     }
     match request {
         Request::Doctor(params) => {
-            let (world, socket) = (daemon.world.clone(), daemon.place.socket());
             let directory = params.directory.unwrap_or_default();
+            if params.repair {
+                return repair(daemon, &directory).await;
+            }
+            let (world, socket) = (daemon.world.clone(), daemon.place.socket());
             let looked = blocking("doctor", move || {
                 let root = canonical(&*world.disk, &directory)?;
                 Ok::<_, Refusal>(workspace::doctor(&world, &root, &socket))
@@ -54,6 +58,14 @@ async fn answer(daemon: &Arc<Daemon>, request: Request) -> Outcome {
         Request::Verify(params) => verify(daemon, params).await,
         other => Err(misplaced(&other)),
     }
+}
+
+async fn repair(daemon: &Arc<Daemon>, directory: &Utf8Path) -> Outcome {
+    let shared = Arc::clone(daemon);
+    let mended = Registry::while_closed(daemon, directory, move |root| {
+        workspace::doctor_unopened(&shared.world, root, &shared.holder(), true)
+    });
+    mended.await.map(Response::Doctor)
 }
 
 async fn verify(daemon: &Arc<Daemon>, params: Verify) -> Outcome {

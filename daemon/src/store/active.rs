@@ -9,8 +9,8 @@ use semaprax_protocol::reading::read_json;
 use semaprax_protocol::{RecordDigest, Revision, Seq};
 use serde::{Deserialize, Serialize};
 
-use super::{Layout, StoreError, StoreResult};
-use crate::world::{World, WorldError};
+use super::{Layout, StoreError, StoreResult, own};
+use crate::world::{EntryType, World, WorldError};
 
 /// The form this build writes, without its version.
 const FORM: &str = "semaprax.active/";
@@ -109,7 +109,7 @@ pub fn read(world: &World, layout: &Layout) -> StoreResult<Option<Active>> {
     match world.disk.read(&layout.active()) {
         Ok(bytes) => Active::decode(&bytes).map(Some),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(StoreError::of_own_file(error)),
     }
 }
 
@@ -128,8 +128,12 @@ pub fn switch(world: &World, layout: &Layout, bytes: &[u8]) -> Result<(), Switch
     let disk = &world.disk;
     let (next, active) = (layout.active_next(), layout.active());
     let prepare = || {
-        if disk.metadata(&next)?.is_some() {
-            disk.remove_file(&next)?;
+        match disk.metadata(&next)? {
+            Some(found) if found.kind == EntryType::Directory => {
+                own::set_aside(world, layout, &next)?;
+            }
+            Some(_) => disk.remove_file(&next)?,
+            None => {}
         }
         disk.create(&next, bytes, 0o644)?;
         // Makes the content durable before the name can be.

@@ -109,6 +109,20 @@ fn has_fewer_after(store: &Store, rule: TreeRule, seq: Option<Seq>) -> StoreResu
     Ok(after < rule.young_trees)
 }
 
+/// Trees whose age lies ahead of the clock, which was wrong then or is now, begin to age now: they would
+/// be young for as long as it was wrong by.
+pub fn settle_ages(store: &Store) -> StoreResult<()> {
+    let now = store.world.clock.now().as_nanos();
+    for revision in materialized(store)? {
+        let lease = store.layout.generation(&revision).lease();
+        let found = store.world.disk.metadata(&lease)?;
+        if found.is_some_and(|found| found.kind == EntryType::File && found.mtime > now) {
+            store.world.disk.set_mtime(&lease, now)?;
+        }
+    }
+    Ok(())
+}
+
 /// Who may read a generation without a daemon, by its LEASE.
 enum FileLease {
     /// Nobody does; while the lock is held nobody can start to. A tree without LEASE cannot be read
@@ -120,7 +134,9 @@ enum FileLease {
 
 fn file_lease(store: &Store, revision: &Revision) -> StoreResult<FileLease> {
     let lease = store.layout.generation(revision).lease();
-    if store.world.disk.metadata(&lease)?.is_none() {
+    let found = store.world.disk.metadata(&lease)?;
+    // What is no file cannot be locked, by a reader either.
+    if found.is_none_or(|found| found.kind != EntryType::File) {
         return Ok(FileLease::Free(None));
     }
     let lock = store.world.disk.try_lock(&lease, true, false)?;
@@ -193,8 +209,12 @@ pub fn recycle(
     let generation = store.layout.generation(revision);
     disk.rename(generation.directory(), spare.directory())?;
     for beside in [spare.lease(), spare.boot(), spare.manifest()] {
-        if disk.metadata(&beside)?.is_some() {
-            disk.remove_file(&beside)?;
+        match disk.metadata(&beside)? {
+            Some(found) if found.kind == EntryType::Directory => {
+                trash::discard(&store.world, &store.layout, &beside)?;
+            }
+            Some(_) => disk.remove_file(&beside)?,
+            None => {}
         }
     }
     drop((lock, leases));

@@ -9,6 +9,7 @@ use camino::Utf8Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Params, Row};
 
+use super::guard::{check_guard, guard_of};
 use super::{StoreError, StoreResult};
 
 /// The version of the store this build writes.
@@ -21,14 +22,15 @@ const CHECKPOINT_PAGES: i64 = 8192;
 const STATEMENTS: usize = 64;
 
 const TABLES: &str = "
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, guard BLOB);
 CREATE TABLE blobs (
     id INTEGER PRIMARY KEY,
     digest BLOB NOT NULL UNIQUE,
     sha256 BLOB NOT NULL,
     bytes INTEGER NOT NULL,
     encoding INTEGER NOT NULL,
-    data BLOB
+    data BLOB,
+    guard BLOB
 );
 CREATE TABLE nodes (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, data BLOB NOT NULL);
 CREATE TABLE publications (
@@ -53,7 +55,8 @@ CREATE TABLE submissions (
     digest BLOB NOT NULL,
     at INTEGER NOT NULL,
     seq INTEGER,
-    receipt TEXT NOT NULL
+    receipt TEXT NOT NULL,
+    guard BLOB
 );
 CREATE TABLE leases (
     id TEXT PRIMARY KEY,
@@ -63,10 +66,30 @@ CREATE TABLE leases (
     pid INTEGER,
     acquired INTEGER NOT NULL,
     ttl_ms INTEGER NOT NULL,
-    expires INTEGER NOT NULL
+    expires INTEGER NOT NULL,
+    guard BLOB
 );
-CREATE TABLE pins (revision BLOB PRIMARY KEY, reason TEXT NOT NULL, at INTEGER NOT NULL);
+CREATE TABLE pins (
+    revision BLOB PRIMARY KEY,
+    reason TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    guard BLOB
+);
 ";
+
+/// All tables.
+pub const TABLE_NAMES: [&str; 8] = [
+    "meta",
+    "blobs",
+    "nodes",
+    "publications",
+    "events",
+    "submissions",
+    "leases",
+    "pins",
+];
+/// The tables whose rows carry a check sum.
+const GUARDED: [&str; 5] = ["meta", "blobs", "submissions", "leases", "pins"];
 
 /// One connection.
 #[derive(Debug)]
@@ -74,6 +97,9 @@ pub struct Database {
     connection: Connection,
     /// Whether a turn is open: transactions are parts of it.
     in_turn: bool,
+    /// Whether the tables have the column `guard`. A store that was made before it was thought of has
+    /// it once a writer has opened it.
+    is_guarded: bool,
 }
 
 /// How a database is opened for reading.
@@ -92,12 +118,20 @@ trait Context<T> {
 impl<T> Context<T> for rusqlite::Result<T> {
     fn context(self, operation: &'static str) -> StoreResult<T> {
         use rusqlite::Error::{
-            FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType,
+            FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, SqlInputError,
+            Utf8Error,
         };
         self.map_err(|source| match source {
             // What was never written in this form.
-            InvalidColumnType(..) | FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) => {
+            InvalidColumnType(..)
+            | FromSqlConversionFailure(..)
+            | IntegralValueOutOfRange(..)
+            | Utf8Error(..) => {
                 StoreError::damaged(format!("a row of the database cannot be read: {source}"))
+            }
+            // Our statements fit our tables: these are no longer ours.
+            SqlInputError { .. } => {
+                StoreError::damaged(format!("a table of the database is not ours: {source}"))
             }
             source => StoreError::Database { operation, source },
         })
@@ -113,6 +147,7 @@ impl Database {
         let database = Self {
             connection: Connection::open_with_flags(path, flags).context("be made")?,
             in_turn: false,
+            is_guarded: true,
         };
         database.tune_writer()?;
         database
@@ -127,15 +162,17 @@ impl Database {
     /// Opens the database for the one writer.
     pub fn open_writer(path: &Utf8Path) -> StoreResult<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let database = Self {
+        let mut database = Self {
             connection: Connection::open_with_flags(path, flags).context("be opened")?,
             in_turn: false,
+            is_guarded: true,
         };
         // The last one to close a database folds its log in. A store of a newer build is not touched.
         database.fold_in_on_close(false)?;
         database.check_version()?;
         database.fold_in_on_close(true)?;
         database.tune_writer()?;
+        database.add_guards()?;
         Ok(database)
     }
 
@@ -161,13 +198,46 @@ impl Database {
             ReadMode::Immutable => "?mode=ro&immutable=1",
         };
         let uri = format!("file:{escaped}{suffix}");
-        let database = Self {
+        let mut database = Self {
             connection: Connection::open_with_flags(uri, flags).context("be opened")?,
             in_turn: false,
+            is_guarded: true,
         };
         database.tune()?;
         database.check_version()?;
+        database.is_guarded = database.unguarded()?.is_empty();
         Ok(database)
+    }
+
+    /// The tables that lack the column `guard`.
+    fn unguarded(&self) -> StoreResult<Vec<&'static str>> {
+        let mut tables = Vec::new();
+        for table in GUARDED {
+            let sql = "SELECT 1 FROM pragma_table_info(?1) WHERE name = 'guard'";
+            if self.query_one(sql, [table], |_| Ok(()))?.is_none() {
+                tables.push(table);
+            }
+        }
+        Ok(tables)
+    }
+
+    /// Rows that are there already stay without one: nobody can say any more whether they are right.
+    fn add_guards(&mut self) -> StoreResult<()> {
+        let tables = self.unguarded()?;
+        if tables.is_empty() {
+            return Ok(());
+        }
+        self.transaction(|database| {
+            tables.iter().try_for_each(|table| {
+                let sql = format!("ALTER TABLE {table} ADD COLUMN guard BLOB");
+                database.execute(&sql, ()).map(drop)
+            })
+        })
+    }
+
+    /// The column `guard` in a SELECT.
+    pub fn guard_column(&self) -> &'static str {
+        if self.is_guarded { "guard" } else { "NULL" }
     }
 
     fn tune(&self) -> StoreResult<()> {
@@ -348,16 +418,54 @@ impl Database {
 
     /// A value of the table `meta`.
     pub fn meta(&self, key: &str) -> StoreResult<Option<String>> {
-        self.query_one("SELECT value FROM meta WHERE key = ?1", [key], |row| {
-            row.get(0)
-        })
+        let guard = self.guard_column();
+        let sql = format!("SELECT value, key, {guard} FROM meta WHERE key = ?1");
+        let found = self.query_one(&sql, [key], |row| {
+            Ok((
+                row.get::<_, String>(0)?,
+                row.get::<_, String>(1)?,
+                row.get(2)?,
+            ))
+        })?;
+        let Some((value, found, guard)) = found else {
+            return Ok(None);
+        };
+        check_guard(guard, "meta", &[key.as_bytes(), value.as_bytes()])?;
+        if found != key {
+            let what = format!("an index of the table `meta` leads to `{found}`, not `{key}`");
+            return Err(StoreError::damaged(what));
+        }
+        Ok(Some(value))
     }
 
     /// Sets a value of the table `meta`.
     pub fn set_meta(&self, key: &str, value: &str) -> StoreResult<()> {
-        let sql = "INSERT INTO meta (key, value) VALUES (?1, ?2)
-                   ON CONFLICT (key) DO UPDATE SET value = excluded.value";
-        self.execute(sql, [key, value]).map(drop)
+        let sql = "INSERT INTO meta (key, value, guard) VALUES (?1, ?2, ?3) ON CONFLICT (key)
+                   DO UPDATE SET value = excluded.value, guard = excluded.guard";
+        let guard = guard_of("meta", &[key.as_bytes(), value.as_bytes()]);
+        self.execute(sql, (key, value, guard)).map(drop)
+    }
+
+    /// Takes a value of the table `meta` away.
+    pub fn delete_meta(&self, key: &str) -> StoreResult<()> {
+        self.execute("DELETE FROM meta WHERE key = ?1", [key])
+            .map(drop)
+    }
+
+    /// Makes all indexes anew from their tables, for a repair.
+    pub fn reindex(&self) -> StoreResult<()> {
+        self.execute("REINDEX", ()).map(drop)
+    }
+
+    /// Writes the file anew without what is unused, for a repair.
+    pub fn vacuum(&self) -> StoreResult<()> {
+        self.execute("VACUUM", ()).map(drop)
+    }
+
+    /// The columns of a table.
+    pub fn columns(&self, table: &str) -> StoreResult<Vec<String>> {
+        let sql = "SELECT name FROM pragma_table_info(?1)";
+        self.query_all(sql, [table], |row| row.get(0))
     }
 
     /// Folds the write-ahead log into the database as far as readers let it, when it is long; `now`

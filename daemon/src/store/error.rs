@@ -59,8 +59,27 @@ impl StoreError {
             Self::Database { source, .. } => {
                 source.sqlite_error_code() == Some(rusqlite::ErrorCode::SystemIoFailure)
                     && !is_full(source)
+                    && !is_cut_short(source)
             }
             _ => false,
+        }
+    }
+
+    /// Whether what is stored is damaged, by our own digests or by what SQLite says of its file.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Damaged { .. } => true,
+            Self::Database { source, .. } => database_code(source) == Code::WorkspaceDamaged,
+            _ => false,
+        }
+    }
+
+    /// Why a file of the state directory could not be read. Something else in its place is damage.
+    pub fn of_own_file(error: WorldError) -> Self {
+        use std::io::ErrorKind::{InvalidInput, IsADirectory, NotADirectory};
+        match error.kind() {
+            InvalidInput | IsADirectory | NotADirectory => Self::damaged(error.to_string()),
+            _ => error.into(),
         }
     }
 
@@ -94,6 +113,17 @@ fn is_full(error: &rusqlite::Error) -> bool {
         .is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
 }
 
+/// Whether a file of the database ends before what it says of itself.
+fn is_cut_short(error: &rusqlite::Error) -> bool {
+    use rusqlite::ffi::{SQLITE_IOERR_CORRUPTFS, SQLITE_IOERR_SHORT_READ};
+    error.sqlite_error().is_some_and(|error| {
+        matches!(
+            error.extended_code,
+            SQLITE_IOERR_SHORT_READ | SQLITE_IOERR_CORRUPTFS
+        )
+    })
+}
+
 fn database_code(error: &rusqlite::Error) -> Code {
     use rusqlite::ErrorCode;
     if is_full(error) {
@@ -103,6 +133,12 @@ fn database_code(error: &rusqlite::Error) -> Code {
         Some(ErrorCode::DiskFull) => Code::NoSpace,
         Some(ErrorCode::ReadOnly) => Code::ReadOnly,
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Code::WorkspaceDamaged,
+        // Our statements fit our tables: these are no longer ours. Rules of ours that a row breaks
+        // were kept when it was written.
+        Some(ErrorCode::Unknown | ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch) => {
+            Code::WorkspaceDamaged
+        }
+        Some(ErrorCode::SystemIoFailure) if is_cut_short(error) => Code::WorkspaceDamaged,
         Some(ErrorCode::PermissionDenied) => Code::PermissionDenied,
         Some(_) => Code::Io,
         None => Code::Internal,

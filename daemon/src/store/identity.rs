@@ -12,7 +12,17 @@ const NAMES: &str = "names";
 
 /// Writes both, inside the transaction of `init`.
 pub fn write(database: &Database, id: WorkspaceId, names: NamePolicy) -> StoreResult<()> {
-    database.set_meta(WORKSPACE, &id.to_string())?;
+    write_id(database, id)?;
+    write_names(database, names)
+}
+
+/// Writes the identity, also for a repair.
+pub fn write_id(database: &Database, id: WorkspaceId) -> StoreResult<()> {
+    database.set_meta(WORKSPACE, &id.to_string())
+}
+
+/// Writes the name policy, also for a repair.
+pub fn write_names(database: &Database, names: NamePolicy) -> StoreResult<()> {
     database.set_meta(NAMES, &names.to_string())
 }
 

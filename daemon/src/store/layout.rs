@@ -88,6 +88,11 @@ impl Layout {
         self.state.join("trash")
     }
 
+    /// Room kept back for a full disk.
+    pub fn reserve(&self) -> Utf8PathBuf {
+        self.state.join("reserve")
+    }
+
     /// Journals of the change commands; they outlive a failed `init`.
     pub fn changes(&self) -> Utf8PathBuf {
         self.state.join("changes")

@@ -16,9 +16,11 @@ use semaprax_protocol::{BlobDigest, Sha256};
 use sha2::Digest as _;
 
 use super::database::Database;
+use super::guard::{check_guard, guard_of};
 use super::{Layout, Store, StoreError, StoreResult, trash};
-use crate::world::{EntryType, World};
+use crate::world::{EntryType, World, WorldError};
 
+const TABLE: &str = "blobs";
 const ENCODING_RAW: i64 = 0;
 const ENCODING_ZSTD: i64 = 1;
 const ENCODING_FILE: i64 = 2;
@@ -181,6 +183,59 @@ fn pack(content: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
+/// An object that the store names and that is not there is damage.
+fn of_object(error: WorldError) -> StoreError {
+    if error.kind() == std::io::ErrorKind::NotFound {
+        return StoreError::damaged(error.to_string());
+    }
+    StoreError::of_own_file(error)
+}
+
+/// A row of the table.
+struct BlobRow {
+    info: BlobInfo,
+    encoding: i64,
+    data: Option<Vec<u8>>,
+}
+
+/// What the check sum of a row covers: all but the bytes, which have their digest.
+struct Columns<'row> {
+    info: &'row BlobInfo,
+    numbers: [u8; 16],
+}
+
+impl<'row> Columns<'row> {
+    fn of(info: &'row BlobInfo, encoding: i64) -> Self {
+        let mut numbers = [0; 16];
+        let (bytes, kept) = numbers.split_at_mut(8);
+        bytes.copy_from_slice(&info.bytes.to_le_bytes());
+        kept.copy_from_slice(&encoding.to_le_bytes());
+        Self { info, numbers }
+    }
+
+    fn each(&self) -> [&[u8]; 3] {
+        [
+            self.info.digest.as_bytes(),
+            self.info.sha256.as_bytes(),
+            &self.numbers,
+        ]
+    }
+}
+
+impl PreparedBlob {
+    fn row(&self) -> impl rusqlite::Params + '_ {
+        let guard = guard_of(TABLE, &Columns::of(&self.info, self.encoding).each());
+        (
+            self.info.digest.as_bytes(),
+            self.info.sha256.as_bytes(),
+            self.info.bytes.cast_signed(),
+            self.encoding,
+            &self.data,
+            guard,
+        )
+    }
+}
+
 fn write_object(world: &World, layout: &Layout, blob: &Blob, is_known: bool) -> StoreResult<()> {
     let disk = &world.disk;
     let (objects, place) = (layout.objects(), layout.object(&blob.info.digest));
@@ -239,31 +294,55 @@ fn make_shard(world: &World, layout: &Layout, shard: &Utf8Path) -> StoreResult<(
 }
 
 impl Database {
-    /// Names a prepared blob in the store, inside a transaction. Content that is there already stays.
+    /// Names a prepared blob in the store, inside a transaction. A row that is there already stays, unless
+    /// it is not what it should be.
     pub fn insert_blob(&self, blob: &PreparedBlob) -> StoreResult<()> {
-        let sql = "INSERT INTO blobs (digest, sha256, bytes, encoding, data)
-                   VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (digest) DO NOTHING";
-        let params = rusqlite::params![
-            blob.info.digest.as_bytes(),
-            blob.info.sha256.as_bytes(),
-            blob.info.bytes.cast_signed(),
-            blob.encoding,
-            blob.data,
-        ];
-        self.execute(sql, params).map(drop)
+        let sql = "INSERT INTO blobs (digest, sha256, bytes, encoding, data, guard)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (digest) DO UPDATE SET
+                   sha256 = excluded.sha256, bytes = excluded.bytes, encoding = excluded.encoding,
+                   data = excluded.data, guard = excluded.guard
+                   WHERE sha256 IS NOT excluded.sha256 OR bytes IS NOT excluded.bytes
+                   OR encoding IS NOT excluded.encoding OR data IS NOT excluded.data
+                   OR guard IS NOT excluded.guard";
+        self.execute(sql, blob.row()).map(drop)
     }
 
     /// What is known of a blob; `None` when the store does not have it.
     pub fn blob_info(&self, digest: &BlobDigest) -> StoreResult<Option<BlobInfo>> {
-        let sql = "SELECT sha256, bytes FROM blobs WHERE digest = ?1";
-        self.query_one(sql, [digest.as_bytes()], |row| {
-            let sha256 = Sha256::from_bytes(row.get(0)?);
-            Ok(BlobInfo {
-                digest: *digest,
-                sha256,
-                bytes: row.get::<_, i64>(1)?.cast_unsigned(),
-            })
-        })
+        Ok(self.blob_row(digest, false)?.map(|row| row.info))
+    }
+
+    /// The row of a blob, believed only when it gives its check sum.
+    fn blob_row(&self, digest: &BlobDigest, with_data: bool) -> StoreResult<Option<BlobRow>> {
+        let guard = self.guard_column();
+        let data = if with_data { "data" } else { "NULL" };
+        let sql = format!(
+            "SELECT digest, sha256, bytes, encoding, {guard}, {data} FROM blobs WHERE digest = ?1"
+        );
+        let found = self.query_one(&sql, [digest.as_bytes()], |row| {
+            let info = BlobInfo {
+                digest: BlobDigest::from_bytes(row.get(0)?),
+                sha256: Sha256::from_bytes(row.get(1)?),
+                bytes: row.get::<_, i64>(2)?.cast_unsigned(),
+            };
+            let (encoding, data) = (row.get(3)?, row.get(5)?);
+            let read = BlobRow {
+                info,
+                encoding,
+                data,
+            };
+            Ok((read, row.get(4)?))
+        })?;
+        let Some((row, guard)) = found else {
+            return Ok(None);
+        };
+        if row.info.digest != *digest {
+            return Err(StoreError::damaged(format!(
+                "an index leads from blob {digest} to another"
+            )));
+        }
+        check_guard(guard, TABLE, &Columns::of(&row.info, row.encoding).each())?;
+        Ok(Some(row))
     }
 
     /// What is known of a blob that a tree names: not having it is damage.
@@ -282,10 +361,10 @@ impl Database {
         offset: u64,
         length: usize,
     ) -> StoreResult<Vec<u8>> {
-        let sql = "SELECT encoding FROM blobs WHERE digest = ?1";
-        let encoding: Option<i64> = self.query_one(sql, [digest.as_bytes()], |row| row.get(0))?;
-        if encoding == Some(ENCODING_FILE) && offset > 0 {
-            let file = world.disk.open(&layout.object(digest))?;
+        let row = self.blob_row(digest, false)?;
+        if row.is_some_and(|row| row.encoding == ENCODING_FILE) && offset > 0 {
+            let file = world.disk.open(&layout.object(digest));
+            let file = file.map_err(of_object)?;
             let mut piece = vec![0; length];
             let mut filled = 0;
             while let Some(rest) = piece.get_mut(filled..).filter(|rest| !rest.is_empty()) {
@@ -312,15 +391,12 @@ impl Database {
         layout: &Layout,
         digest: &BlobDigest,
     ) -> StoreResult<Vec<u8>> {
-        let sql = "SELECT bytes, encoding, data FROM blobs WHERE digest = ?1";
-        let found = self.query_one(sql, [digest.as_bytes()], |row| {
-            Ok((
-                row.get::<_, i64>(0)?,
-                row.get::<_, i64>(1)?,
-                row.get::<_, Option<Vec<u8>>>(2)?,
-            ))
-        })?;
-        let Some((bytes, encoding, data)) = found else {
+        let Some(BlobRow {
+            info,
+            encoding,
+            data,
+        }) = self.blob_row(digest, true)?
+        else {
             return Err(StoreError::damaged(format!(
                 "blob {digest} is not in the store"
             )));
@@ -328,12 +404,18 @@ impl Database {
         let content = match (encoding, data) {
             (ENCODING_RAW, Some(data)) => data,
             (ENCODING_ZSTD, Some(data)) => {
-                let capacity = usize::try_from(bytes).unwrap_or(0);
+                // The length is believed only as far as a row may go.
+                let capacity = usize::try_from(info.bytes)
+                    .unwrap_or(0)
+                    .min(INLINE_BLOB_BYTES);
                 zstd::bulk::decompress(&data, capacity).map_err(|error| {
                     StoreError::damaged(format!("blob {digest} cannot be unpacked: {error}"))
                 })?
             }
-            (ENCODING_FILE, _) => world.disk.read(&layout.object(digest))?,
+            (ENCODING_FILE, _) => {
+                let content = world.disk.read(&layout.object(digest));
+                content.map_err(of_object)?
+            }
             _ => {
                 return Err(StoreError::damaged(format!(
                     "blob {digest} has an unknown encoding"

@@ -20,9 +20,10 @@ use super::history::{Event, EventDetail, StoredRecord};
 use super::layout::GenerationLayout;
 use super::objects::FreshBlobs;
 use super::repair::repair_tree;
+use super::restore::{end_restoring, is_restoring};
 use super::retention::leave_unswept;
 use super::tree::Tree;
-use super::{Layout, Store, StoreError, StoreResult, trash};
+use super::{Layout, Store, StoreError, StoreResult, own, trash};
 use crate::world::{EntryType, FileLock, World};
 
 /// How long a starting daemon waits for another one to leave.
@@ -59,7 +60,8 @@ pub fn lock(
     let start = world.clock.since_boot();
     let path = layout.lock();
     loop {
-        if let Some(lock) = world.disk.try_lock(&path, true, true)? {
+        let taken = world.disk.try_lock(&path, true, true);
+        if let Some(lock) = taken.map_err(StoreError::of_own_file)? {
             let content = LockContent {
                 schema: "semaprax.lock/1".to_owned(),
                 socket: socket.as_str().to_owned(),
@@ -125,10 +127,17 @@ pub fn tip_of(database: &Database, active: &Active) -> StoreResult<StoredRecord>
 
 /// Brings the store to what ACTIVE says and makes that durable. Answers the tip and its tree.
 pub fn recover(store: &mut Store) -> StoreResult<(StoredRecord, Tree)> {
+    own::make_missing(&store.world, &store.layout)?;
     let tip = read_tip(&store.world, &store.layout, &store.database)?;
     // What a kill left in the page cache is not durable yet.
     make_active_durable(store, &tip)?;
-    void_beyond(store, tip.record.seq, "recovery")?;
+    let cause = if is_restoring(&store.database, &tip)? {
+        "repair"
+    } else {
+        "recovery"
+    };
+    void_beyond(store, tip.record.seq, cause)?;
+    end_restoring(store, &tip)?;
     clear_staging(store)?;
     let tree = tip.tree()?;
     ensure_tree(store, &tip, &tree, None)?;
@@ -145,7 +154,7 @@ pub fn active_of(stored: &StoredRecord) -> Active {
     }
 }
 
-fn make_active_durable(store: &Store, tip: &StoredRecord) -> StoreResult<()> {
+pub(super) fn make_active_durable(store: &Store, tip: &StoredRecord) -> StoreResult<()> {
     let bytes = active_of(tip).encode()?;
     match active::switch(&store.world, &store.layout, &bytes) {
         Ok(()) => Ok(()),
@@ -181,11 +190,15 @@ pub fn void_beyond(store: &mut Store, tip: Seq, cause: &'static str) -> StoreRes
 fn trash_unknown(store: &Store) -> StoreResult<()> {
     let generations = store.layout.generations();
     for (name, kind) in store.world.disk.read_directory(&generations)? {
-        let known = match name.parse::<Revision>() {
-            Ok(revision) if kind == EntryType::Directory => {
-                store.database.record_by_revision(&revision)?.is_some()
-            }
-            _ => false,
+        // A name of another form was never given here. It is in nobody's way, and stays.
+        let Ok(revision) = name.parse::<Revision>() else {
+            continue;
+        };
+        let known = match store.database.record_by_revision(&revision) {
+            Ok(found) => kind == EntryType::Directory && found.is_some(),
+            // Whose tree it is cannot be told any more: it stays for whoever mends the store.
+            Err(error) if error.is_damage() => kind == EntryType::Directory,
+            Err(error) => return Err(error),
         };
         if !known {
             trash::discard(&store.world, &store.layout, &generations.join(name))?;
@@ -205,8 +218,12 @@ fn clear_staging(store: &Store) -> StoreResult<()> {
 /// Marks `tip` as confirmed: its flip is known to be durable.
 pub fn confirm(store: &mut Store, tip: &StoredRecord) -> StoreResult<()> {
     let digest = tip.digest.to_string();
-    if store.database.meta(CONFIRMED)?.as_deref() == Some(digest.as_str()) {
-        return Ok(());
+    match store.database.meta(CONFIRMED) {
+        Ok(found) if found.as_deref() == Some(digest.as_str()) => return Ok(()),
+        Ok(_) => {}
+        // It is about to be written anew.
+        Err(error) if error.is_damage() => {}
+        Err(error) => return Err(error),
     }
     store
         .database
@@ -218,28 +235,15 @@ pub fn confirm_in(database: &Database, previous: &StoredRecord) -> StoreResult<(
     database.set_meta(CONFIRMED, &previous.digest.to_string())
 }
 
-/// Restores ACTIVE to the newest confirmed record, for `verify --repair`; answers what it leaves out.
-pub fn restore_active(store: &mut Store) -> StoreResult<(StoredRecord, Vec<Seq>)> {
-    let confirmed = store
-        .database
+/// The newest record whose flip is known to be durable.
+pub(super) fn confirmed(database: &Database) -> StoreResult<StoredRecord> {
+    let confirmed = database
         .meta(CONFIRMED)?
         .and_then(|text| text.parse().ok())
         .ok_or_else(|| StoreError::damaged("no record is known to be confirmed"))?;
-    let stored = store
-        .database
+    database
         .record_by_digest(&confirmed)?
-        .ok_or_else(|| {
-            StoreError::damaged(format!("the confirmed record {confirmed} is missing"))
-        })?;
-    let left_out =
-        store
-            .database
-            .records(stored.record.seq.get() + 1, u64::MAX, usize::MAX, false)?;
-    make_active_durable(store, &stored)?;
-    Ok((
-        stored,
-        left_out.into_iter().map(|left| left.record.seq).collect(),
-    ))
+        .ok_or_else(|| StoreError::damaged(format!("the confirmed record {confirmed} is missing")))
 }
 
 /// Whether the tree of a generation was made or verified in the running boot.
@@ -250,7 +254,11 @@ pub fn is_of_this_boot(world: &World, generation: &GenerationLayout) -> StoreRes
     match world.disk.read(&generation.boot()) {
         Ok(found) => Ok(found == boot.as_bytes()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error.into()),
+        // Something else in its place names no boot.
+        Err(error) => match StoreError::of_own_file(error) {
+            StoreError::Damaged { .. } => Ok(false),
+            error => Err(error),
+        },
     }
 }
 
@@ -322,9 +330,7 @@ pub fn mend(
     stored: &StoredRecord,
     faults: &[TreeFault],
 ) -> StoreResult<()> {
-    if store.world.disk.metadata(&generation.boot())?.is_some() {
-        store.world.disk.remove_file(&generation.boot())?;
-    }
+    take_boot_away(store, generation)?;
     repair_tree(store, &generation.files(), faults)?;
     finish_wrapper(store, generation, stored)
 }
@@ -353,8 +359,17 @@ pub fn finish_wrapper(
         }
         disk.create(&place, content, BESIDE_MODE)?;
     }
-    if disk.metadata(&generation.boot())?.is_some() {
-        disk.remove_file(&generation.boot())?;
-    }
+    take_boot_away(store, generation)?;
     Ok(disk.create(&generation.boot(), &boot_content(&store.world), BESIDE_MODE)?)
+}
+
+fn take_boot_away(store: &Store, generation: &GenerationLayout) -> StoreResult<()> {
+    let (disk, boot) = (&store.world.disk, generation.boot());
+    match disk.metadata(&boot)? {
+        None => Ok(()),
+        Some(found) if found.kind == EntryType::Directory => {
+            Ok(trash::discard(&store.world, &store.layout, &boot)?)
+        }
+        Some(_) => Ok(disk.remove_file(&boot)?),
+    }
 }

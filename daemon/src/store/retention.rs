@@ -12,7 +12,7 @@ use semaprax_protocol::{BlobDigest, Revision, Seq, StampedDigest};
 
 use super::database::Database;
 use super::tree::{Below, Branch};
-use super::{Store, StoreResult};
+use super::{Store, StoreError, StoreResult, active, own};
 use crate::world::EntryType;
 
 /// How much content is kept.
@@ -94,9 +94,14 @@ pub fn leave_unswept(database: &Database) -> StoreResult<()> {
     database.set_meta(UNSWEPT, YES)
 }
 
+/// Whether there may be something to sweep.
+pub fn is_unswept(database: &Database) -> StoreResult<bool> {
+    Ok(database.meta(UNSWEPT)?.as_deref() == Some(YES))
+}
+
 /// Sweeps what a voided publication, or a collection that did not come to its end, left behind.
 pub fn sweep_left(store: &mut Store) -> StoreResult<()> {
-    if store.database.meta(UNSWEPT)?.as_deref() == Some(YES) {
+    if is_unswept(&store.database)? {
         sweep(store)?;
     }
     Ok(())
@@ -115,9 +120,20 @@ fn content_bytes(store: &Store) -> StoreResult<u64> {
 /// Removes every node and blob that no publication with content reaches.
 pub fn sweep(store: &mut Store) -> StoreResult<()> {
     let (mut nodes, mut blobs) = (BTreeSet::new(), BTreeSet::new());
+    let active = active::read(&store.world, &store.layout)?
+        .ok_or_else(|| StoreError::damaged("ACTIVE is missing"))?;
     let mut low = 1;
     loop {
         let records = store.database.records(low, u64::MAX, 256, false)?;
+        // A damaged page may leave records out: then what is theirs would be taken for nobody's.
+        let follows = records
+            .first()
+            .is_some_and(|first| first.record.seq.get() == low);
+        if low <= active.seq.get() && !follows {
+            return Err(StoreError::damaged(format!(
+                "the record of @{low} is missing"
+            )));
+        }
         let Some(last) = records.last() else { break };
         low = last.record.seq.get() + 1;
         for stored in records.iter().filter(|stored| !stored.collected) {
@@ -175,19 +191,18 @@ fn dead(
 pub fn sweep_objects(store: &Store) -> StoreResult<()> {
     let disk = &store.world.disk;
     let objects = store.layout.objects();
+    own::must_be(&store.world, &objects, EntryType::Directory)?;
     for (head, kind) in disk.read_directory(&objects)? {
-        // See `objects::make_shard`.
-        if kind != EntryType::Directory {
+        // What is not ours is not touched: `doctor` tells of it.
+        if !own::is_shard(&head, kind) {
             continue;
         }
         let directory = objects.join(&head);
         for (tail, _) in disk.read_directory(&directory)? {
-            let digest: Option<BlobDigest> = format!("{head}{tail}").parse().ok();
-            let known = match digest {
-                Some(digest) => store.database.blob_info(&digest)?.is_some(),
-                None => false,
+            let Ok(digest) = format!("{head}{tail}").parse::<BlobDigest>() else {
+                continue;
             };
-            if !known {
+            if store.database.blob_info(&digest)?.is_none() {
                 super::trash::discard(&store.world, &store.layout, &directory.join(tail))?;
             }
         }

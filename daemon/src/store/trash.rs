@@ -32,12 +32,27 @@ pub fn discard(world: &World, layout: &Layout, place: &Utf8Path) -> WorldResult<
 pub fn empty(world: &World, layout: &Layout, goes_on: &dyn Fn() -> bool) -> WorldResult<u64> {
     let trash = layout.trash();
     let mut freed = 0;
-    if world.disk.metadata(&trash)?.is_some() {
-        for (name, kind) in world.disk.read_directory(&trash)? {
-            freed += remove_while(world, &trash.join(name), kind, goes_on)?;
+    let found = world.disk.metadata(&trash)?;
+    // What a link in its place leads to is not ours.
+    if found.is_none_or(|found| found.kind != EntryType::Directory) {
+        return Ok(0);
+    }
+    let mut stays = None;
+    for (name, kind) in world.disk.read_directory(&trash)? {
+        // One that cannot be removed does not keep the others.
+        match remove_while(world, &trash.join(name), kind, goes_on) {
+            Ok(bytes) => freed += bytes,
+            Err(error) => stays = Some(error),
         }
     }
-    Ok(freed)
+    match stays {
+        Some(error) if freed == 0 => Err(error),
+        Some(error) => {
+            tracing::warn!(%error, "something in the trash cannot be removed");
+            Ok(freed)
+        }
+        None => Ok(freed),
+    }
 }
 
 /// Removes a name and all below it, directories made writable first; answers the bytes given back.

@@ -4,10 +4,11 @@
 //! away again.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use semaprax_protocol::SchemaTag;
 use semaprax_protocol::documents::{Finding, FindingStatus, Health};
 use semaprax_protocol::limits::SOCKET_PATH_BYTES;
+use semaprax_protocol::{Code, SchemaTag};
 
+use super::tidying;
 use crate::reader::Offline;
 use crate::store::{Layout, trash};
 use crate::world::{EntryType, World, WorldResult};
@@ -23,6 +24,11 @@ struct Doctor<'doctor> {
 
 /// Looks at `root` and, when it is a workspace, at its state.
 pub fn doctor(world: &World, root: &Utf8Path, socket: &Utf8Path) -> Health {
+    examine(world, root, socket, false)
+}
+
+/// The same of an open workspace by its writer, which may put right what is not as it was made.
+pub(super) fn examine(world: &World, root: &Utf8Path, socket: &Utf8Path, repair: bool) -> Health {
     let mut doctor = Doctor {
         world,
         findings: Vec::new(),
@@ -37,6 +43,8 @@ pub fn doctor(world: &World, root: &Utf8Path, socket: &Utf8Path) -> Health {
     doctor.socket(socket);
     if is_workspace {
         doctor.store(root);
+        let found = tidying::state_directory(world, &layout, repair);
+        doctor.findings.extend(found);
         doctor.holder(&layout);
         doctor.leftovers(&layout);
     } else {
@@ -54,14 +62,31 @@ pub fn doctor(world: &World, root: &Utf8Path, socket: &Utf8Path) -> Health {
     }
 }
 
+/// The code that a request meets which this check keeps from succeeding.
+fn code_of(check: &str) -> Option<Code> {
+    Some(match check {
+        "file-system" | "durable-rename" | "locks" => Code::UnsupportedFilesystem,
+        "free-space" | "free-inodes" => Code::NoSpace,
+        "writable" => Code::ReadOnly,
+        "socket-path" | "socket-directory" => Code::DaemonUnreachable,
+        "workspace" => Code::NotAWorkspace,
+        "lock-holder" => Code::UntidyState,
+        "leftovers" => Code::Io,
+        _ => return None,
+    })
+}
+
 impl Doctor<'_> {
     fn add(&mut self, check: &str, status: FindingStatus, detail: String, fix: Option<&str>) {
         let fix = fix.map(str::to_owned);
+        let code = code_of(check).filter(|_| status != FindingStatus::Ok);
         self.findings.push(Finding {
             check: check.to_owned(),
             status,
             detail,
+            code,
             fix,
+            repaired: false,
         });
     }
 
@@ -120,8 +145,7 @@ impl Doctor<'_> {
                     format!("{} MiB free", bytes >> 20),
                     fix,
                 );
-                // Some file systems make inodes as they go and report none.
-                let low = inodes > 0 && inodes < LOW_INODES;
+                let low = inodes < LOW_INODES;
                 let status = if low {
                     FindingStatus::Warning
                 } else {
@@ -373,13 +397,19 @@ impl Doctor<'_> {
                     check: "store".to_owned(),
                     status: FindingStatus::Problem,
                     detail,
+                    code: Some(refusal.code()),
                     fix: hint,
+                    repaired: false,
                 });
             }
         }
     }
 
     fn holder(&mut self, layout: &Layout) {
+        if let Some(stale) = tidying::stale_lock(self.world, layout) {
+            let fix = "run `semaprax doctor --repair`, or any command that starts a daemon";
+            return self.add("lock-holder", FindingStatus::Warning, stale, Some(fix));
+        }
         let detail = match self.world.disk.read(&layout.lock()) {
             Ok(bytes) if bytes.is_empty() => "nobody".to_owned(),
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),

@@ -22,12 +22,9 @@ use crate::store::layout::STATE_DIRECTORY;
 use crate::store::objects::prepare;
 use crate::store::recover::{active_of, confirm_in, ensure_tree, lock};
 use crate::store::tree::{Tree, stamped};
-use crate::store::{Layout, Store, StoreError, active, identity, trash};
+use crate::store::{Layout, Store, StoreError, active, identity, own, trash};
 use crate::world::source::{SourceDirectory, scan};
 use crate::world::{EntryType, World};
-
-const CACHEDIR_TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n\
-# The state of a Semaprax workspace: content is in the workspace's own publications.\n";
 
 /// Imports `params.directory` as publication 1 of a new workspace. When `progress` answers `false`, or
 /// anything fails, nothing of it stays.
@@ -150,11 +147,7 @@ fn build(
     ] {
         disk.create_directory(&directory, mode)?;
     }
-    for (name, content) in [
-        (".gitignore", "*\n"),
-        (".ignore", "*\n"),
-        ("CACHEDIR.TAG", CACHEDIR_TAG),
-    ] {
+    for (name, content) in own::KEEP_OUT {
         disk.create(&layout.state().join(name), content.as_bytes(), 0o644)?;
     }
     let staged = layout.staging().join("store.db");
@@ -246,7 +239,7 @@ fn record_first(
         changes: tree.root().files(),
         author: params.author.clone(),
         message,
-        published_at: store.world.clock.now(),
+        published_at: Record::time(store.world.clock.now(), None),
     };
     let digest = Record::digest(&record.encode()?);
     let stored = StoredRecord {

@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 
 use crate::store::database::{Database, ReadMode};
 use crate::store::spares::{Chore, Pool, Spare, build, refresh};
-use crate::store::{Layout, Store, StoreResult};
+use crate::store::{Layout, Store, StoreResult, own};
 use crate::world::World;
 
 /// The thread. Dropping it ends it; what lies in `staging/` is cleared by the next opening.
@@ -79,6 +79,7 @@ fn run(world: &World, layout: &Layout, pool: &Pool) {
 }
 
 fn open(world: &World, layout: &Layout) -> StoreResult<Store> {
+    own::check(world, layout)?;
     Ok(Store {
         world: world.clone(),
         layout: layout.clone(),

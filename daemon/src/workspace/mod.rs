@@ -3,7 +3,7 @@
 //! Owns: opening (LOCK, recovery), [`Workspace`] (reads and leases, from any thread) and [`Writer`]
 //! (everything that changes the workspace, on a thread of its own). `init.rs` makes a workspace,
 //! `leasing.rs`, `publishing.rs`, `upkeep.rs`, `verifying.rs` and
-//! `exporting.rs` are what the writer does, `doctor.rs` looks at the environment.
+//! `exporting.rs` are what the writer does, `doctor.rs` and `tidying.rs` look at the environment.
 //! Never: tokio, sockets, or the queue.
 //!
 //! Keeps invariants 4, 7 and 11.
@@ -17,6 +17,7 @@ mod leasing;
 mod publishing;
 mod shared;
 mod sweeper;
+mod tidying;
 mod upkeep;
 mod verifying;
 mod writer;
@@ -32,6 +33,7 @@ pub use doctor::doctor;
 pub use init::initialize;
 pub use shared::{Acquired, Workspace};
 pub use sweeper::Swept;
+pub use tidying::doctor_unopened;
 pub use verifying::verify_unopened;
 pub use writer::{Writer, is_publication};
 
@@ -42,8 +44,8 @@ use crate::store::database::Database;
 use crate::store::history::StoredRecord;
 use crate::store::recover::{self, ensure_tree, is_of_this_boot, recover};
 use crate::store::tree::Tree;
-use crate::store::{Layout, Store, StoreResult, active, identity, trash};
-use crate::world::World;
+use crate::store::{Layout, Store, StoreResult, active, identity, own, reserve, trash};
+use crate::world::{FileLock, World};
 
 /// Who holds a workspace: written into LOCK for clients to find.
 #[derive(Debug, Clone)]
@@ -84,8 +86,15 @@ fn ensure_leased_trees(
         held.iter().map(|(_, lease)| lease.revision).collect()
     };
     for revision in revisions {
-        let Some(stored) = store.database.record_by_revision(&revision)? else {
-            continue;
+        let stored = match store.database.record_by_revision(&revision) {
+            Ok(Some(stored)) => stored,
+            Ok(None) => continue,
+            // The rest of the workspace is none the worse for it.
+            Err(error) if error.is_damage() => {
+                tracing::warn!(%error, %revision, "the record of a leased tree is damaged");
+                continue;
+            }
+            Err(error) => return Err(error),
         };
         let source = (tip_tree, &tip.record.revision);
         let ensured = stored
@@ -102,27 +111,94 @@ fn ensure_leased_trees(
     Ok(())
 }
 
-/// Opens a workspace: takes LOCK (retrying for a second), recovers, makes ACTIVE durable.
+/// Opens a workspace: takes LOCK (retrying for a second), recovers, makes ACTIVE durable. On a full disk
+/// it uses the room that was kept back.
 pub fn open(
     world: &World,
     root: &Utf8Path,
     holder: &Holder,
     config: &Config,
 ) -> Result<(Arc<Workspace>, Writer), Refusal> {
+    with_reserve(world, root, || open_once(world, root, holder, config))
+}
+
+/// Does `work`, and once more with the room that was kept back when the disk turns out to be full.
+fn with_reserve<T>(
+    world: &World,
+    root: &Utf8Path,
+    work: impl Fn() -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
     let layout = Layout::new(root);
-    if world.disk.metadata(&layout.database())?.is_none() {
-        let message = format!("`{root}` is no workspace");
-        return Err(Diagnostic::new(Code::NotAWorkspace, message)
+    // SQLite does not always say that there was no room for a file of its own.
+    let is_full = |refusal: &Refusal| {
+        refusal.code() == Code::NoSpace
+            || (refusal.code() == Code::Io && reserve::is_low(world, &layout))
+    };
+    let outcome = match work() {
+        Err(refusal) if is_full(&refusal) && reserve::release(world, &layout)? => work(),
+        other => other,
+    };
+    outcome.map_err(|refusal| {
+        if !is_full(&refusal) {
+            return refusal;
+        }
+        let message = format!("the disk has no room to open the workspace `{root}`: {refusal}");
+        let hint = "make room on the disk by other means; what was published can be read meanwhile";
+        Diagnostic::new(Code::NoSpace, message)
             .at(root.as_str())
-            .into());
+            .hint(hint)
+            .into()
+    })
+}
+
+fn must_be_workspace(world: &World, layout: &Layout) -> Result<(), Refusal> {
+    if world.disk.metadata(&layout.database())?.is_some() {
+        return Ok(());
     }
+    let root = layout.root();
+    let message = format!("`{root}` is no workspace");
+    Err(Diagnostic::new(Code::NotAWorkspace, message)
+        .at(root.as_str())
+        .into())
+}
+
+fn open_once(
+    world: &World,
+    root: &Utf8Path,
+    holder: &Holder,
+    config: &Config,
+) -> Result<(Arc<Workspace>, Writer), Refusal> {
+    let layout = Layout::new(root);
+    must_be_workspace(world, &layout)?;
+    own::check(world, &layout)?;
     active::refuse_newer(world, &layout)?;
     let lock = recover::lock(world, &layout, &holder.socket, holder.pid)?;
-    let database = Database::open_writer(&layout.database())?;
+    match open_locked(world, layout, &*lock, config) {
+        Ok((workspace, ledger)) => {
+            let retention = config.retention.clone();
+            let socket = holder.socket.clone();
+            let mut writer = Writer::new(ledger, Arc::clone(&workspace), lock, retention, socket);
+            writer.keep_reserve();
+            Ok((workspace, writer))
+        }
+        Err(refusal) => {
+            // Nobody holds it any more; what it says would lead clients astray.
+            drop(lock.write(b""));
+            Err(refusal)
+        }
+    }
+}
+
+fn open_locked(
+    world: &World,
+    layout: Layout,
+    lock: &dyn FileLock,
+    config: &Config,
+) -> Result<(Arc<Workspace>, Ledger), Refusal> {
     let mut store = Store {
         world: world.clone(),
         layout: layout.clone(),
-        database,
+        database: Database::open_writer(&layout.database())?,
     };
     let (stored, tree) = recover(&mut store)?;
     let names = identity::name_policy(&store.database)?;
@@ -131,12 +207,5 @@ pub fn open(
     workspace.load_leases(&store)?;
     ensure_leased_trees(&store, &workspace, &stored, &tree)?;
     let ledger = Ledger::new(store, Tip { stored, tree }, names, config.limits.clone());
-    let writer = Writer::new(
-        ledger,
-        Arc::clone(&workspace),
-        lock,
-        config.retention.clone(),
-        holder.socket.clone(),
-    );
-    Ok((workspace, writer))
+    Ok((workspace, ledger))
 }

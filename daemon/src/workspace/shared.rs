@@ -22,7 +22,7 @@ use crate::store::collect::{TreeRule, reasons};
 use crate::store::database::{Database, ReadMode};
 use crate::store::history::{DetachedLease, StoredRecord};
 use crate::store::recover::is_of_this_boot;
-use crate::store::{Layout, Store, StoreResult};
+use crate::store::{Layout, Store, StoreResult, own};
 use crate::sync::{Mutex, MutexGuard, Step, is_left_out};
 use crate::world::{EntryType, World};
 
@@ -90,6 +90,8 @@ impl Workspace {
             .as_nanos()
             .saturating_sub(self.world.clock.now().as_nanos());
         let left = Duration::from_nanos(u64::try_from(left).unwrap_or(0));
+        // The clock was set back: nobody asked for more than this.
+        let left = left.min(Duration::from_millis(lease.ttl_ms));
         let deadline = self.world.clock.since_boot().saturating_add(left);
         Lease {
             revision: lease.revision,
@@ -140,11 +142,15 @@ impl Workspace {
             .pop();
         let store = match pooled {
             Some(store) => store,
-            None => Store {
-                world: self.world.clone(),
-                layout: self.layout.clone(),
-                database: Database::open_reader(&self.layout.database(), ReadMode::Shared)?,
-            },
+            None => {
+                // Opening what stands in the place of a file could take for ever.
+                own::check(&self.world, &self.layout)?;
+                Store {
+                    world: self.world.clone(),
+                    layout: self.layout.clone(),
+                    database: Database::open_reader(&self.layout.database(), ReadMode::Shared)?,
+                }
+            }
         };
         let outcome = work(&store);
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -154,10 +160,11 @@ impl Workspace {
         outcome
     }
 
-    /// Closes the reading connections that nobody uses at the moment.
+    /// Closes the connections that nobody uses. The last connection folds the write-ahead log in and
+    /// removes it; one that only reads cannot.
     pub(super) fn close_readers(&self) {
-        let pool = &mut *self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(std::mem::take(pool));
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        readers.clear();
     }
 
     fn view<T>(&self, work: impl FnOnce(&View<'_>) -> Result<T, Refusal>) -> Result<T, Refusal> {

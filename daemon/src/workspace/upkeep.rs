@@ -12,7 +12,9 @@ use serde_json::json;
 
 use super::Writer;
 use crate::store::StoreResult;
-use crate::store::collect::{Recycled, TreeRule, materialized, reasons, recycle, remove};
+use crate::store::collect::{
+    Recycled, TreeRule, materialized, reasons, recycle, remove, settle_ages,
+};
 use crate::store::history::EventDetail;
 use crate::store::retention::{ContentRetention, collect_content, sweep_left, sweep_objects};
 use crate::store::spares::{Spare, Standing};
@@ -22,6 +24,9 @@ use crate::world::EntryType;
 impl Writer {
     pub(super) fn collect(&mut self, params: &Collect) -> Result<Collection, Refusal> {
         self.expire_leases()?;
+        if !params.dry_run {
+            settle_ages(&self.ledger.store)?;
+        }
         let min_age = params
             .min_age_ms
             .map_or(self.retention.young, Duration::from_millis);

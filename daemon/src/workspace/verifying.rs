@@ -1,7 +1,10 @@
 //! `verify`: everything against its digest, and what can be mended from the store.
 //!
-//! Owns: the walk over records, journal, nodes, blobs and trees, and the repair of ACTIVE and of trees.
-//! Leftovers in `staging/` and `trash/` are not damage.
+//! Owns: the walk over records, journal, nodes and blobs, and the repair of ACTIVE. `rows.rs` has the
+//! database itself, `trees.rs` what is on disk beside it. Leftovers in `staging/` and `trash/` are not damage.
+
+mod rows;
+mod trees;
 
 use std::collections::BTreeSet;
 
@@ -12,17 +15,16 @@ use semaprax_protocol::{BlobDigest, Refusal, Revision, SchemaTag, Seq, StampedDi
 use serde_json::json;
 
 use super::{Holder, Writer};
-use crate::store::check::{Depth, check_tree};
 use crate::store::database::Database;
-use crate::store::generation::Manifest;
-use crate::store::history::{Event, EventDetail, StoredRecord};
-use crate::store::layout::GenerationLayout;
-use crate::store::recover::{
-    self, ensure_tree, is_of_this_boot, lock, mend, read_tip, void_beyond,
-};
-use crate::store::tree::{Below, Branch, Tree};
-use crate::store::{Layout, Store, StoreError, StoreResult, active, trash};
-use crate::world::{EntryType, World};
+use crate::store::history::{EventDetail, StoredRecord};
+use crate::store::rebuild::rebuild;
+use crate::store::recover::{lock, read_tip};
+use crate::store::restore::{restore_active, rewrite_active};
+use crate::store::tree::{Below, Branch};
+use crate::store::{Layout, Store, StoreError, StoreResult, active, own};
+use crate::world::World;
+
+use rows::{Structure, wrong_with};
 
 const ROWS_AT_ONCE: usize = 512;
 
@@ -32,7 +34,14 @@ impl Writer {
         if params.repair {
             self.drop_spares();
         }
+        let mut found = Vec::new();
+        let structure = Structure::of(&self.ledger.store.database, params);
+        structure.tell(params.repair, &mut found);
+        let repair = params.repair && structure.is_sound;
+        rows::check(&mut self.ledger.store, repair, &mut found)?;
+        found.extend(self.pointer(repair)?);
         let mut check = Check::new(&self.ledger.store, params);
+        check.damage = found;
         check.is_open = true;
         check.everything(tip)?;
         let verification = check.finish();
@@ -47,6 +56,26 @@ impl Writer {
     }
 }
 
+impl Writer {
+    /// While a writer has the workspace open, ACTIVE is what it wrote last.
+    fn pointer(&self, repair: bool) -> StoreResult<Option<Damage>> {
+        let (store, tip) = (&self.ledger.store, &self.ledger.tip.stored);
+        let wrong = match read_tip(&store.world, &store.layout, &store.database) {
+            Ok(found) if found.digest == tip.digest => return Ok(None),
+            Ok(found) => format!(
+                "ACTIVE names @{}, not @{}",
+                found.record.seq, tip.record.seq
+            ),
+            Err(error) if error.is_damage() => error.to_string(),
+            Err(error) => return Err(error),
+        };
+        if repair {
+            rewrite_active(store, tip)?;
+        }
+        Ok(Some(damage("active", None, None, wrong, repair)))
+    }
+}
+
 /// Verifies, and where asked repairs, a workspace that cannot be opened: ACTIVE is restored to the
 /// newest confirmed record, and what that leaves out is named.
 pub fn verify_unopened(
@@ -56,20 +85,31 @@ pub fn verify_unopened(
     params: &Verify,
 ) -> Result<Verification, Refusal> {
     let layout = Layout::new(root);
+    super::must_be_workspace(world, &layout)?;
+    own::check(world, &layout)?;
     active::refuse_newer(world, &layout)?;
     let held = lock(world, &layout, &holder.socket, holder.pid)?;
-    let database = Database::open_writer(&layout.database())?;
+    let mut database = Database::open_writer(&layout.database())?;
+    let mut structure = Structure::of(&database, params);
+    if params.repair && !structure.is_sound {
+        database = rebuild(world, &layout, database)?;
+        structure.is_sound = wrong_with(&database).is_empty();
+    }
+    // Nothing more is written into a file whose structure is broken.
+    let repair = params.repair && structure.is_sound;
     let mut store = Store {
         world: world.clone(),
         layout,
         database,
     };
     let mut found = Vec::new();
+    structure.tell(params.repair, &mut found);
+    rows::check(&mut store, repair, &mut found)?;
     let tip = match read_tip(&store.world, &store.layout, &store.database) {
         Ok(tip) => Some(tip),
         // An error of the disk is no damage: what cannot be read now may well be there.
-        Err(error @ StoreError::Damaged { .. }) if params.repair => {
-            let (tip, left_out) = recover::restore_active(&mut store)?;
+        Err(error) if error.is_damage() && repair => {
+            let (tip, left_out) = restore_active(&mut store)?;
             let names: Vec<String> = left_out.iter().map(|seq| format!("@{seq}")).collect();
             let what = if names.is_empty() {
                 "nothing".to_owned()
@@ -81,18 +121,6 @@ pub fn verify_unopened(
                 tip.record.seq
             );
             found.push(damage("active", None, None, detail, true));
-            void_beyond(&mut store, tip.record.seq, "repair")?;
-            let at = store.world.clock.now();
-            let detail = json!({ "restored": tip.record.seq, "leftOut": left_out });
-            store.database.transaction(|database| {
-                database.append_event(&Event {
-                    at,
-                    detail: EventDetail::Other {
-                        kind: "active-restored",
-                        detail,
-                    },
-                })
-            })?;
             Some(tip)
         }
         // What a newer build wrote is nothing to repair.
@@ -106,7 +134,7 @@ pub fn verify_unopened(
     check.damage = found;
     if let Some(tip) = tip {
         if params.repair {
-            ensure_tree(&store, &tip, &tip.tree()?, None)?;
+            own::make_missing(&store.world, &store.layout)?;
         }
         check.everything(tip.record.seq)?;
     }
@@ -141,6 +169,8 @@ struct Check<'check> {
     damage: Vec<Damage>,
     nodes: BTreeSet<StampedDigest>,
     blobs: BTreeSet<BlobDigest>,
+    /// Blobs that the store cannot give, and why.
+    lost: Vec<(BlobDigest, String)>,
 }
 
 impl<'check> Check<'check> {
@@ -153,26 +183,23 @@ impl<'check> Check<'check> {
             damage: Vec::new(),
             nodes: BTreeSet::new(),
             blobs: BTreeSet::new(),
+            lost: Vec::new(),
         }
     }
 
     fn everything(&mut self, tip: Seq) -> Result<(), Refusal> {
-        if self.params.deep {
-            for line in self.store.database.integrity()? {
-                self.damage
-                    .push(damage("database", None, None, line, false));
-            }
-        }
         self.journal()?;
         self.records(tip)?;
+        self.mend_blobs()?;
         self.active_tree(tip)?;
         self.generations()
     }
 
     fn note(&mut self, kind: &str, outcome: StoreResult<()>) -> StoreResult<()> {
         match outcome {
-            Err(StoreError::Damaged { what }) => {
-                self.damage.push(damage(kind, None, None, what, false));
+            Err(error) if error.is_damage() => {
+                let detail = error.to_string();
+                self.damage.push(damage(kind, None, None, detail, false));
                 Ok(())
             }
             other => other,
@@ -223,20 +250,10 @@ impl<'check> Check<'check> {
                 }
             };
             self.counts.records += 1;
-            let follows = before.as_ref().map(|before| before.digest) == stored.record.prev
-                && before.as_ref().map(|before| before.record.revision) == stored.record.parent;
-            if self.store.database.publication_time(seq.get())?
-                != Some(stored.record.published_at.as_nanos())
-            {
-                let detail = format!("the time of @{seq} is not that of its record");
-                self.damage.push(damage(
-                    "record",
-                    Some(stored.record.revision),
-                    None,
-                    detail,
-                    false,
-                ));
-            }
+            let follows = match &before {
+                Some(before) => stored.follows(before),
+                None => stored.record.prev.is_none() && stored.record.parent.is_none(),
+            };
             if !follows {
                 let detail = format!("the record of @{seq} does not follow the one before");
                 self.damage.push(damage(
@@ -274,189 +291,17 @@ impl<'check> Check<'check> {
                         self.counts.blobs += 1;
                         match store.database.blob(&store.world, &store.layout, &leaf.blob) {
                             Ok(_) => {}
-                            Err(StoreError::World(error)) => {
-                                self.damage.push(damage(
-                                    "blob",
-                                    None,
-                                    None,
-                                    error.to_string(),
-                                    false,
-                                ));
+                            Err(error @ StoreError::World(_)) => {
+                                self.lost.push((leaf.blob, error.to_string()));
                             }
-                            Err(error) => self.note("blob", Err(error))?,
+                            Err(error) if error.is_damage() => {
+                                self.lost.push((leaf.blob, error.to_string()));
+                            }
+                            Err(error) => return Err(error),
                         }
                     }
                 }
             }
-        }
-        Ok(())
-    }
-
-    /// Other trees may have been collected; that of ACTIVE must be there.
-    fn active_tree(&mut self, tip: Seq) -> Result<(), Refusal> {
-        let store = self.store;
-        // A record that cannot be read is damage that was named already.
-        let Ok(Some(stored)) = store.database.record(tip) else {
-            return Ok(());
-        };
-        let revision = stored.record.revision;
-        let place = store.layout.generation(&revision);
-        if store.world.disk.metadata(place.directory())?.is_some() {
-            return Ok(());
-        }
-        let made = if self.params.repair {
-            ensure_tree(store, &stored, &stored.tree()?, None)
-        } else {
-            Err(StoreError::damaged("the tree of ACTIVE is missing"))
-        };
-        let (detail, repaired) = match made {
-            Ok(()) => ("the tree of ACTIVE was missing".to_owned(), true),
-            Err(error) => (error.to_string(), false),
-        };
-        self.damage
-            .push(damage("tree", Some(revision), None, detail, repaired));
-        Ok(())
-    }
-
-    /// Other programs rely on `manifest.json`, and its digest is the revision.
-    fn manifest(
-        &mut self,
-        stored: &StoredRecord,
-        tree: &Tree,
-        layout: &GenerationLayout,
-    ) -> Result<(), Refusal> {
-        let disk = &self.store.world.disk;
-        let right = Manifest::of(stored.record.seq, tree).encode()?;
-        let place = layout.manifest();
-        let is_right = match disk.metadata(&place)? {
-            Some(found) if found.kind == EntryType::File => disk.read(&place)? == right,
-            _ => false,
-        };
-        if is_right {
-            return Ok(());
-        }
-        if self.params.repair {
-            let name = self.store.world.entropy.uuid().to_string();
-            let aside = self.store.layout.staging().join(name);
-            disk.create(&aside, &right, 0o444)?;
-            disk.rename(&aside, &place)?;
-        }
-        let detail = "manifest.json is not that of the revision".to_owned();
-        let (revision, repaired) = (Some(stored.record.revision), self.params.repair);
-        self.damage
-            .push(damage("manifest", revision, None, detail, repaired));
-        Ok(())
-    }
-
-    fn generations(&mut self) -> Result<(), Refusal> {
-        let store = self.store;
-        let generations = store.layout.generations();
-        for (name, kind) in store.world.disk.read_directory(&generations)? {
-            let known = match name.parse::<Revision>() {
-                Ok(revision) if kind == EntryType::Directory => {
-                    match store.database.record_by_revision(&revision) {
-                        Ok(known) => known,
-                        // The record is damaged, which was named already; its tree is not foreign.
-                        Err(StoreError::Damaged { .. }) => continue,
-                        Err(error) => return Err(error.into()),
-                    }
-                }
-                _ => None,
-            };
-            match known {
-                Some(stored) => self.generation(&stored)?,
-                None => {
-                    if self.params.repair {
-                        trash::discard(&store.world, &store.layout, &generations.join(&name))?;
-                    }
-                    let detail = "no publication has this generation".to_owned();
-                    self.damage.push(damage(
-                        "foreign",
-                        None,
-                        Some(name),
-                        detail,
-                        self.params.repair,
-                    ));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// A tree of an earlier boot promises nothing yet: a power cut may have left anything of it. It is
-    /// mended as before a lease. Where nobody tells which boot this is, what is wrong with it is damage.
-    fn of_this_boot(
-        &self,
-        stored: &StoredRecord,
-        tree: &Tree,
-        layout: &GenerationLayout,
-    ) -> StoreResult<()> {
-        let world = &self.store.world;
-        if world.clock.boot_id().is_none() || is_of_this_boot(world, layout)? {
-            return Ok(());
-        }
-        match ensure_tree(self.store, stored, tree, None) {
-            // What it cannot be mended from is found and named below.
-            Err(StoreError::Damaged { .. }) => Ok(()),
-            other => other,
-        }
-    }
-
-    fn generation(&mut self, stored: &StoredRecord) -> Result<(), Refusal> {
-        let store = self.store;
-        self.counts.generations += 1;
-        let revision = stored.record.revision;
-        let tree = match stored.tree() {
-            Ok(tree) => tree,
-            // Without content there is nothing to hold the tree against.
-            Err(StoreError::Collected { .. }) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        };
-        self.counts.files += tree.root().files();
-        let layout = store.layout.generation(&revision);
-        if self.is_open {
-            self.of_this_boot(stored, &tree, &layout)?;
-        }
-        self.manifest(stored, &tree, &layout)?;
-        let depth = if self.params.deep {
-            Depth::Content
-        } else {
-            Depth::Shape
-        };
-        let faults = match check_tree(store, &tree, &layout.files(), depth) {
-            Ok(faults) => faults,
-            Err(StoreError::Damaged { what }) => {
-                self.damage
-                    .push(damage("node", Some(revision), None, what, false));
-                return Ok(());
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let mut repaired = false;
-        if self.params.repair && !faults.is_empty() {
-            repaired = match mend(store, &layout, stored, &faults) {
-                Ok(()) => check_tree(store, &tree, &layout.files(), depth)?.is_empty(),
-                Err(error) => {
-                    self.damage.push(damage(
-                        "tree",
-                        Some(revision),
-                        None,
-                        error.to_string(),
-                        false,
-                    ));
-                    false
-                }
-            };
-        }
-        for fault in faults {
-            let path = Some(fault.path).filter(|path| !path.is_empty());
-            self.damage.push(damage(
-                "tree",
-                Some(revision),
-                path,
-                fault.fault.detail(),
-                repaired,
-            ));
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ use super::{Job, Workspace};
 use crate::config::Retention;
 use crate::pipeline::Ledger;
 use crate::store::recover::ensure_tree;
-use crate::store::trash;
+use crate::store::{reserve, trash};
 use crate::world::FileLock;
 
 /// The least time between two collections that nobody asked for.
@@ -38,6 +38,8 @@ pub struct Writer {
     sweeper: Option<Sweeper>,
     /// Keeps the spare trees; the idle writer does it itself where there is none.
     keeper: Option<Keeper>,
+    /// Whether the room kept back for a full disk is to be made, when there is any.
+    owes_reserve: bool,
     /// The last to go: nothing of the workspace is touched once it is free.
     lock: Box<dyn FileLock>,
 }
@@ -59,6 +61,7 @@ impl Writer {
             socket,
             sweeper: None,
             keeper: None,
+            owes_reserve: true,
         }
     }
 
@@ -110,8 +113,12 @@ impl Writer {
                 Err(Diagnostic::new(Code::Internal, "a request was not answered").into())
             });
         }
+        let is_collection = matches!(job.request, Request::Collect(_));
+        if is_collection {
+            self.give_up_reserve()?;
+        }
         self.prepare();
-        if matches!(job.request, Request::Collect(_)) {
+        if is_collection {
             self.ledger.check_collectable()?;
         } else if writes(&job.request) {
             self.ledger.check_writable()?;
@@ -129,17 +136,40 @@ impl Writer {
             Request::Collect(params) => self.collect(params).map(Response::Collect),
             Request::Verify(params) => self.verify(params).map(Response::Verify),
             Request::Export(params) => self.export(params).map(Response::Export),
-            Request::Doctor(_) => {
+            Request::Doctor(params) => {
                 let store = &self.ledger.store;
-                Ok(Response::Doctor(super::doctor(
+                Ok(Response::Doctor(super::doctor::examine(
                     &store.world,
                     store.layout.root(),
                     &self.socket,
+                    params.repair,
                 )))
             }
             other => {
                 let message = format!("`{}` does not need the writer", other.method());
                 Err(Diagnostic::new(Code::Internal, message).into())
+            }
+        }
+    }
+
+    /// What is collected is recorded, and that takes room.
+    fn give_up_reserve(&mut self) -> Result<(), Refusal> {
+        let store = &self.ledger.store;
+        if reserve::is_low(&store.world, &store.layout) {
+            self.owes_reserve = true;
+            reserve::release(&store.world, &store.layout)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps room back, where there is enough.
+    pub(super) fn keep_reserve(&mut self) {
+        let store = &self.ledger.store;
+        match reserve::keep(&store.world, &store.layout) {
+            Ok(is_whole) => self.owes_reserve = !is_whole,
+            Err(error) => {
+                self.owes_reserve = true;
+                tracing::warn!(%error, "no room could be kept back");
             }
         }
     }
@@ -255,6 +285,9 @@ impl Writer {
         if self.keeper.is_none() {
             keep(&self.ledger.store, &self.ledger.spares);
         }
+        if self.owes_reserve {
+            self.keep_reserve();
+        }
         false
     }
 
@@ -269,10 +302,10 @@ impl Writer {
     pub fn close(self) {
         let Self {
             mut ledger,
+            workspace,
             lock,
             sweeper,
             keeper,
-            workspace,
             ..
         } = self;
         ledger.settle();
@@ -310,6 +343,7 @@ fn writes(request: &Request) -> bool {
         | Request::Unpin(_)
         | Request::Collect(_) => true,
         Request::Verify(params) => params.repair,
+        Request::Doctor(params) => params.repair,
         _ => false,
     }
 }

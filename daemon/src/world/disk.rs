@@ -137,6 +137,7 @@ pub trait Disk: Send + Sync {
     ) -> WorldResult<Option<Box<dyn FileLock>>>;
     /// What kind of file system `path` lies on.
     fn filesystem(&self, path: &Utf8Path) -> WorldResult<Filesystem>;
-    /// Free bytes and free inodes of the file system at `path`.
+    /// Free bytes and free inodes of the file system at `path`; where it makes inodes as it goes,
+    /// `u64::MAX`.
     fn free_space(&self, path: &Utf8Path) -> WorldResult<(u64, u64)>;
 }

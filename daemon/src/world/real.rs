@@ -53,12 +53,27 @@ fn entry_type(kind: fs::FileType) -> EntryType {
     }
 }
 
+/// No link is followed, and nothing that stands in the place of a file can hold the opening up.
+const PLAIN: rustix::fs::OFlags = rustix::fs::OFlags::NOFOLLOW.union(rustix::fs::OFlags::NONBLOCK);
+
 fn open_nofollow(path: &Utf8Path) -> io::Result<File> {
-    let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits();
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.cast_signed())
-        .open(path)
+    open_plain(OpenOptions::new().read(true), path)
+}
+
+/// Opens a regular file and nothing else: a FIFO reads as an empty one, and a link leads to another.
+fn open_plain(options: &mut OpenOptions, path: &Utf8Path) -> io::Result<File> {
+    let no_file = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
+    let opened = options.custom_flags(PLAIN.bits().cast_signed()).open(path);
+    let link = rustix::io::Errno::LOOP.raw_os_error();
+    let file = opened.map_err(|error| match error.raw_os_error() {
+        Some(code) if code == link => no_file(),
+        _ => error,
+    })?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(no_file())
+    }
 }
 
 impl Disk for RealWorld {
@@ -101,7 +116,11 @@ impl Disk for RealWorld {
     }
 
     fn sync_directory(&self, path: &Utf8Path) -> WorldResult<()> {
-        File::open(path)
+        let flags = rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::NONBLOCK;
+        OpenOptions::new()
+            .read(true)
+            .custom_flags(flags.bits().cast_signed())
+            .open(path)
             .and_then(|file| file.sync_all())
             .context("sync the directory", path)
     }
@@ -225,7 +244,7 @@ impl Disk for RealWorld {
         if create {
             options.write(true).create(true).truncate(false).mode(0o600);
         }
-        let file = options.open(path).context("open", path)?;
+        let file = open_plain(&mut options, path).context("open", path)?;
         let taken = if exclusive {
             fs4::FileExt::try_lock(&file)
         } else {
@@ -250,7 +269,12 @@ impl Disk for RealWorld {
         let bytes = fs4::available_space(path).context("measure the space at", path)?;
         let found =
             rustix::fs::statvfs(path.as_std_path()).context("measure the space at", path)?;
-        Ok((bytes, found.f_favail))
+        let inodes = if found.f_files == 0 {
+            u64::MAX
+        } else {
+            found.f_favail
+        };
+        Ok((bytes, inodes))
     }
 
     fn filesystem(&self, path: &Utf8Path) -> WorldResult<Filesystem> {

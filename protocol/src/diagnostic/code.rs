@@ -136,6 +136,9 @@ codes! {
     WorkspaceDamaged, "workspace-damaged", Failed,
     "The state of the workspace contradicts itself: ACTIVE is missing or names an unknown record, a record or a node does not match its digest, or the database cannot be read. Nothing is guessed.",
     Some("run `semaprax verify --deep`, then `semaprax verify --deep --repair`");
+    UntidyState, "untidy-state", Failed,
+    "The state directory is not as it was made: a name that does not belong there, one that is missing or is something else than it was, permissions that let others write, or a LOCK that names a daemon which is gone. No content is affected. `doctor` reports it; no other command is refused with it.",
+    Some("run `semaprax doctor --repair`; what does not belong there is moved to `.semaprax-workspace/set-aside`");
     RecoveryNeeded, "recovery-needed", Failed,
     "An earlier operation ended in doubt or with a disk error, so the workspace takes no publication until it has been recovered.",
     Some("check the disk, then `semaprax daemon stop`; the next command recovers the workspace");

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Revision, SchemaTag};
+use crate::{Code, Revision, SchemaTag};
 
 /// Why a generation's tree is kept.
 #[derive(
@@ -175,9 +175,15 @@ pub struct Finding {
     pub status: FindingStatus,
     /// What was seen.
     pub detail: String,
+    /// The code that a request meets which this keeps from succeeding, or that explains it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
     /// What to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
+    /// Whether it was put right.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repaired: bool,
 }
 
 /// The answer of `doctor`.

@@ -360,9 +360,13 @@ params! {
 
     /// Parameters of `doctor`.
     Doctor {
-        /// A directory to look at; for a directory that is no workspace (yet).
+        /// A directory to look at; for a directory that is no workspace (yet), or one that cannot be
+        /// opened.
         #[serde(default)]
         directory: Option<Utf8PathBuf>,
+        /// Whether to put right what can be.
+        #[serde(default)]
+        repair: bool,
     }
 
     /// Parameters of `journal`.

@@ -189,6 +189,16 @@ impl Mounted {
         Ok(rustix::mount::mount_remount(&self.at, flags, c"")?)
     }
 
+    /// What an error of the disk does to ext4: it is read-only from one moment to the next, whoever writes
+    /// to it. Mounted anew it is as its journal says.
+    pub fn abort(&self) -> io::Result<()> {
+        Ok(rustix::mount::mount_remount(
+            &self.at,
+            MountFlags::empty(),
+            c"abort",
+        )?)
+    }
+
     /// Writes everything out that its file system has in memory.
     pub fn sync(&self) -> io::Result<()> {
         Ok(rustix::fs::syncfs(File::open(&self.at)?)?)

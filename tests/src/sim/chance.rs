@@ -32,6 +32,12 @@ impl Chance {
         usize::try_from(self.below(bound as u64)).unwrap()
     }
 
+    /// Bytes that do not get smaller.
+    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+        let words = (0..count.div_ceil(8)).flat_map(|_| self.next().to_le_bytes());
+        words.take(count).collect()
+    }
+
     /// One of two.
     pub fn coin(&mut self) -> bool {
         self.next().is_multiple_of(2)

@@ -20,7 +20,7 @@ use super::{During as _, Outcome, violation};
 use crate::oracle::are_spares;
 
 /// The names a state directory may hold.
-const STATE_NAMES: [&str; 15] = [
+const STATE_NAMES: [&str; 16] = [
     "LOCK",
     "ACTIVE",
     "store.db",
@@ -34,6 +34,7 @@ const STATE_NAMES: [&str; 15] = [
     ".gitignore",
     ".ignore",
     "CACHEDIR.TAG",
+    "reserve",
     "index.db",
     "config.toml",
 ];

@@ -305,7 +305,7 @@ fn check_leftovers(player: &mut Player) -> Verdict {
     let trash = names(&root.join("trash"))?;
     ensure!(trash.is_empty(), "left in trash: {trash:?}");
     let expected = "ACTIVE LOCK store.db store.db-wal store.db-shm objects generations staging trash \
-                    .gitignore .ignore CACHEDIR.TAG";
+                    reserve .gitignore .ignore CACHEDIR.TAG";
     let expected: BTreeSet<&str> = expected.split(' ').collect();
     for name in names(&root)? {
         ensure!(

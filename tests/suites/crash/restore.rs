@@ -4,8 +4,8 @@
 //! Owns: the cases of a lost ACTIVE at the moments of a script, and of crashes while it is restored.
 
 use semaprax_protocol::Code;
-use semaprax_protocol::documents::VerificationStatus;
-use semaprax_protocol::request::{Log, Request, Response};
+use semaprax_protocol::documents::{JournalEntry, VerificationStatus};
+use semaprax_protocol::request::{Journal, Log, Request, Response};
 use semaprax_tests::sim::{Cut, Sim};
 
 use crate::known::Known;
@@ -81,11 +81,40 @@ fn restored(sim: Sim, known: &Known, script: &Script) -> Verdict<Vec<String>> {
         Err(refusal) => return Err(format!("open: {refusal}")),
     }
     forget_left_out(&mut player)?;
+    journal_tells(&player)?;
     judge(&mut player)?;
     Ok(Vec::new())
 }
 
-/// What was not confirmed is gone: the last publication at most, and with it what was under way.
+/// Whoever brought it to its end told of it.
+fn journal_tells(player: &Player) -> Verdict {
+    let mut since = 0;
+    loop {
+        let request = Request::Journal(Journal {
+            since,
+            limit: None,
+            wait_ms: None,
+        });
+        let page = match player.open.as_ref().unwrap().0.answer(&request) {
+            Ok(Response::Journal(page)) => page,
+            other => return Err(format!("no journal: {other:?}")),
+        };
+        let is_told = |entry: &JournalEntry| entry.kind == "active-restored";
+        if page.entries.iter().any(is_told) {
+            return Ok(());
+        }
+        ensure!(
+            page.more,
+            "the journal does not tell that ACTIVE was restored"
+        );
+        since = page.entries.last().map_or(since, |entry| entry.entry);
+    }
+}
+
+/// Publications of one turn at most, in the scripts: they are confirmed together.
+const TURN: usize = 3;
+
+/// What was not confirmed is gone: the last turn at most, and with it what was under way.
 fn forget_left_out(player: &mut Player) -> Verdict {
     let request = Request::Log(Log {
         limit: None,
@@ -99,7 +128,7 @@ fn forget_left_out(player: &mut Player) -> Verdict {
     };
     let history = &mut player.known.history;
     ensure!(
-        there + 1 >= history.len(),
+        there + TURN >= history.len(),
         "{} acknowledged, {there} left",
         history.len()
     );

@@ -453,7 +453,9 @@ pub(crate) fn health() -> Health {
             check: "file-system".to_owned(),
             status: FindingStatus::Warning,
             detail: "an overlay".to_owned(),
+            code: Some(Code::UnsupportedFilesystem),
             fix: text("use a volume"),
+            repaired: true,
         }],
     }
 }

@@ -302,6 +302,7 @@ fn upkeep() -> Vec<Request> {
         }),
         Request::Doctor(Doctor {
             directory: Some("/home/me/work".into()),
+            repair: true,
         }),
         Request::Export(Export {
             revision: text("@1"),

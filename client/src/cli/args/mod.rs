@@ -27,7 +27,7 @@ pub(super) use read::{
     BlameArguments, CatArguments, DiffArguments, ExportArguments, JournalArguments, LogArguments,
     LsArguments, RevisionArguments, StatusArguments, WatchArguments,
 };
-pub(super) use upkeep::{GcArguments, PinArguments, VerifyArguments};
+pub(super) use upkeep::{DoctorArguments, GcArguments, PinArguments, VerifyArguments};
 pub(super) use with::{EnterArguments, Scratch, WithArguments};
 
 /// Publishes multi-file edits as one whole, verified generation or not at all.
@@ -130,7 +130,7 @@ pub(super) enum Command {
     /// Check the store and the trees against their digests.
     Verify(VerifyArguments),
     /// Check the environment and the workspace, with a fix for each finding.
-    Doctor,
+    Doctor(DoctorArguments),
     /// Print the hash-chained journal of all that happened.
     Journal(JournalArguments),
     /// Show what waits to be published.

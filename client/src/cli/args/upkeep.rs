@@ -1,4 +1,4 @@
-//! The command lines of `pin`, `gc`, `verify`.
+//! The command lines of `pin`, `gc`, `verify`, `doctor`.
 
 use clap::Args;
 
@@ -32,6 +32,13 @@ pub(in crate::cli) struct VerifyArguments {
     /// Read and digest every blob and every file.
     #[arg(long)]
     pub(in crate::cli) deep: bool,
+    /// Put right what can be.
+    #[arg(long)]
+    pub(in crate::cli) repair: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct DoctorArguments {
     /// Put right what can be.
     #[arg(long)]
     pub(in crate::cli) repair: bool,

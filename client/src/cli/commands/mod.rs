@@ -57,7 +57,7 @@ pub(super) fn dispatch(
         Command::Gc(arguments) => upkeep::gc(settings, &arguments),
         Command::Why(arguments) => upkeep::why(settings, arguments),
         Command::Verify(arguments) => upkeep::verify(settings, &arguments),
-        Command::Doctor => upkeep::doctor(settings),
+        Command::Doctor(arguments) => upkeep::doctor(settings, &arguments),
         Command::Daemon(command) => daemon::daemon(settings, command),
         Command::Explain(arguments) => program::explain(settings, &arguments),
         Command::Schema(arguments) => program::schema(settings, &arguments),

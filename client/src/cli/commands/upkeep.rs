@@ -1,11 +1,13 @@
 //! `pin`, `unpin`, `gc`, `why`, `verify`, `doctor`.
 
-use semaprax_protocol::documents::{FindingStatus, VerificationStatus};
+use semaprax_protocol::documents::{FindingStatus, Health, VerificationStatus};
 use semaprax_protocol::request::{Collect, Doctor, Pin, Unpin, Verify, WhyParams};
 use semaprax_protocol::{Code, Refusal};
 
 use crate::Client;
-use crate::cli::args::{GcArguments, PinArguments, RevisionArguments, VerifyArguments};
+use crate::cli::args::{
+    DoctorArguments, GcArguments, PinArguments, RevisionArguments, VerifyArguments,
+};
 use crate::cli::exit::{CommandResult, Exit};
 use crate::cli::progress::Progress;
 use crate::cli::settings::{self, Settings};
@@ -81,8 +83,9 @@ pub(super) fn verify(settings: &Settings, arguments: &VerifyArguments) -> Comman
 }
 
 /// Works for a workspace, for one that cannot be opened, and for a directory that is none (yet).
-pub(super) fn doctor(settings: &Settings) -> CommandResult {
-    let answer = match examine_workspace(settings) {
+pub(super) fn doctor(settings: &Settings, arguments: &DoctorArguments) -> CommandResult {
+    let repair = arguments.repair;
+    let answer = match examine_workspace(settings, repair) {
         Err(refusal) if cannot_be_opened(&refusal) || refusal.code() == Code::NotAWorkspace => {
             let directory = match settings.workspace() {
                 Ok(workspace) => workspace,
@@ -90,6 +93,7 @@ pub(super) fn doctor(settings: &Settings) -> CommandResult {
             };
             Client::connect(settings.options(None)?)?.call(Doctor {
                 directory: Some(directory),
+                repair,
             })?
         }
         other => other?,
@@ -106,10 +110,17 @@ pub(super) fn doctor(settings: &Settings) -> CommandResult {
 fn cannot_be_opened(refusal: &Refusal) -> bool {
     matches!(
         refusal.code(),
-        Code::WorkspaceDamaged | Code::RecoveryNeeded | Code::StoreVersion
+        Code::WorkspaceDamaged
+            | Code::RecoveryNeeded
+            | Code::StoreVersion
+            | Code::NoSpace
+            | Code::Io
     )
 }
 
-fn examine_workspace(settings: &Settings) -> Result<semaprax_protocol::documents::Health, Refusal> {
-    settings.client()?.call(Doctor { directory: None })
+fn examine_workspace(settings: &Settings, repair: bool) -> Result<Health, Refusal> {
+    settings.client()?.call(Doctor {
+        directory: None,
+        repair,
+    })
 }

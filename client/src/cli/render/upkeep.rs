@@ -122,6 +122,7 @@ impl Human for Health {
     fn human(&self, out: &mut Vec<u8>) -> io::Result<()> {
         for finding in &self.findings {
             let word = match finding.status {
+                _ if finding.repaired => styled(style::GOOD, "mended "),
                 FindingStatus::Ok => styled(style::GOOD, "ok     "),
                 FindingStatus::Warning => styled(style::WARNING, "warning"),
                 FindingStatus::Problem => styled(style::ERROR, "problem"),
@@ -132,6 +133,9 @@ impl Human for Health {
                 clean(&finding.check),
                 clean(&finding.detail)
             )?;
+            if let Some(code) = finding.code.filter(|_| !finding.repaired) {
+                writeln!(out, "        {} {code}", styled(style::STRONG, "code:"))?;
+            }
             if let Some(fix) = &finding.fix {
                 writeln!(
                     out,

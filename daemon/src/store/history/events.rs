@@ -210,10 +210,19 @@ impl Database {
             i64::try_from(since).unwrap_or(i64::MAX),
             i64::try_from(limit).unwrap_or(i64::MAX),
         );
-        self.query_all(&sql, params, read_row)?
-            .into_iter()
-            .map(checked)
-            .collect()
+        let rows = self.query_all(&sql, params, read_row)?;
+        let entries: Vec<JournalEntry> =
+            rows.into_iter().map(checked).collect::<StoreResult<_>>()?;
+        for pair in entries.windows(2) {
+            let [first, second] = pair else { continue };
+            if second.entry != first.entry + 1 || second.prev != Some(first.digest) {
+                return Err(StoreError::damaged(format!(
+                    "journal entry {} does not follow the one before",
+                    second.entry
+                )));
+            }
+        }
+        Ok(entries)
     }
 
     /// The newest entry.

@@ -6,10 +6,15 @@
 
 use std::collections::BTreeSet;
 
+use rusqlite::Row;
 use semaprax_protocol::{LeaseId, Revision, Seq, Timestamp};
 
-use super::super::StoreResult;
 use super::super::database::Database;
+use super::super::guard::{Guard, check_guard, guard_of};
+use super::super::{StoreError, StoreResult};
+
+const LEASES: &str = "leases";
+const PINS: &str = "pins";
 
 /// A lease that outlives its connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,12 +37,52 @@ pub struct DetachedLease {
     pub expires: Timestamp,
 }
 
+/// What the check sum of a lease covers.
+struct Columns<'lease> {
+    id: String,
+    numbers: [u8; 40],
+    lease: &'lease DetachedLease,
+}
+
+impl DetachedLease {
+    fn columns(&self) -> Columns<'_> {
+        let numbers = [
+            self.seq.get().cast_signed(),
+            self.pid.map_or(-1, i64::from),
+            self.acquired.as_nanos(),
+            self.ttl_ms.cast_signed(),
+            self.expires.as_nanos(),
+        ];
+        let mut bytes = [0; 40];
+        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        Columns {
+            id: self.id.to_string(),
+            numbers: bytes,
+            lease: self,
+        }
+    }
+}
+
+impl Columns<'_> {
+    fn each(&self) -> [&[u8]; 4] {
+        [
+            self.id.as_bytes(),
+            self.lease.revision.as_bytes(),
+            self.lease.owner.as_bytes(),
+            &self.numbers,
+        ]
+    }
+}
+
 impl Database {
     /// Keeps a detached lease, or its new end, inside a transaction.
     pub fn put_lease(&self, lease: &DetachedLease) -> StoreResult<()> {
-        let sql = "INSERT INTO leases (id, revision, seq, owner, pid, acquired, ttl_ms, expires)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO UPDATE SET
-                   ttl_ms = excluded.ttl_ms, expires = excluded.expires";
+        let sql =
+            "INSERT INTO leases (id, revision, seq, owner, pid, acquired, ttl_ms, expires, guard)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (id) DO UPDATE SET
+                   ttl_ms = excluded.ttl_ms, expires = excluded.expires, guard = excluded.guard";
         let params = rusqlite::params![
             lease.id.to_string(),
             lease.revision.as_bytes(),
@@ -47,6 +92,7 @@ impl Database {
             lease.acquired.as_nanos(),
             lease.ttl_ms.cast_signed(),
             lease.expires.as_nanos(),
+            guard_of(LEASES, &lease.columns().each()),
         ];
         self.execute(sql, params).map(drop)
     }
@@ -59,35 +105,43 @@ impl Database {
 
     /// The detached leases, oldest first, those that have run out included.
     pub fn leases(&self) -> StoreResult<Vec<DetachedLease>> {
-        let sql = "SELECT id, revision, seq, owner, pid, acquired, ttl_ms, expires FROM leases ORDER BY acquired, id";
-        let rows = self.query_all(sql, [], |row| {
-            // An id or a number that cannot be read names no lease that anyone could hold.
-            let id: Option<LeaseId> = row.get::<_, String>(0)?.parse().ok();
-            let seq = Seq::new(row.get::<_, i64>(2)?.cast_unsigned());
-            let Some((id, seq)) = id.zip(seq) else {
-                return Ok(None);
-            };
-            Ok(Some(DetachedLease {
-                id,
-                seq,
-                revision: Revision::from_bytes(row.get(1)?),
-                owner: row.get(3)?,
-                pid: row.get(4)?,
-                acquired: Timestamp::from_nanos(row.get(5)?),
-                ttl_ms: row.get::<_, i64>(6)?.cast_unsigned(),
-                expires: Timestamp::from_nanos(row.get(7)?),
-            }))
-        })?;
-        Ok(rows.into_iter().flatten().collect())
+        let rows = self.lease_rows()?.into_iter();
+        rows.map(|(_, lease)| lease).collect()
+    }
+
+    /// The rows of leases that cannot be believed.
+    pub fn unreadable_leases(&self) -> StoreResult<Vec<i64>> {
+        Ok(unreadable(self.lease_rows()?))
+    }
+
+    fn lease_rows(&self) -> StoreResult<Vec<(i64, StoreResult<DetachedLease>)>> {
+        let guard = self.guard_column();
+        let sql = format!(
+            "SELECT id, revision, seq, owner, pid, acquired, ttl_ms, expires, {guard}, rowid FROM leases ORDER BY acquired, id"
+        );
+        self.query_all(&sql, [], |row| Ok((row.get(9)?, read_lease(row))))
+    }
+
+    /// Takes a row of a lease or a pin away, inside a transaction of a repair.
+    pub fn drop_hold(&self, kind: &str, row: i64) -> StoreResult<()> {
+        let table = if kind == "lease" { LEASES } else { PINS };
+        self.execute(&format!("DELETE FROM {table} WHERE rowid = ?1"), [row])
+            .map(drop)
     }
 
     /// Pins a generation, inside a transaction.
     pub fn put_pin(&self, revision: &Revision, reason: &str, at: Timestamp) -> StoreResult<()> {
-        let sql = "INSERT INTO pins (revision, reason, at) VALUES (?1, ?2, ?3)
-                   ON CONFLICT (revision) DO UPDATE SET reason = excluded.reason";
+        let sql = "INSERT INTO pins (revision, reason, at, guard) VALUES (?1, ?2, ?3, ?4)
+                   ON CONFLICT (revision) DO UPDATE SET reason = excluded.reason,
+                   at = excluded.at, guard = excluded.guard";
+        let at = at.as_nanos();
+        let guard = guard_of(
+            PINS,
+            &[revision.as_bytes(), reason.as_bytes(), &at.to_le_bytes()],
+        );
         self.execute(
             sql,
-            rusqlite::params![revision.as_bytes(), reason, at.as_nanos()],
+            rusqlite::params![revision.as_bytes(), reason, at, guard],
         )
         .map(drop)
     }
@@ -103,9 +157,61 @@ impl Database {
 
     /// The pinned generations.
     pub fn pins(&self) -> StoreResult<BTreeSet<Revision>> {
-        let rows = self.query_all("SELECT revision FROM pins", [], |row| {
-            row.get::<_, [u8; 32]>(0)
-        })?;
-        Ok(rows.into_iter().map(Revision::from_bytes).collect())
+        let rows = self.pin_rows()?.into_iter();
+        rows.map(|(_, revision)| revision).collect()
     }
+
+    /// The rows of pins that cannot be believed.
+    pub fn unreadable_pins(&self) -> StoreResult<Vec<i64>> {
+        Ok(unreadable(self.pin_rows()?))
+    }
+
+    fn pin_rows(&self) -> StoreResult<Vec<(i64, StoreResult<Revision>)>> {
+        let guard = self.guard_column();
+        let sql = format!("SELECT revision, reason, at, {guard}, rowid FROM pins");
+        self.query_all(&sql, [], |row| Ok((row.get(4)?, read_pin(row))))
+    }
+}
+
+fn unreadable<T>(rows: Vec<(i64, StoreResult<T>)>) -> Vec<i64> {
+    let unreadable = rows.into_iter().filter(|(_, read)| read.is_err());
+    unreadable.map(|(row, _)| row).collect()
+}
+
+fn read_lease(row: &Row<'_>) -> StoreResult<DetachedLease> {
+    let read = || -> rusqlite::Result<_> {
+        // An id or a number that cannot be read names no lease that anyone could hold.
+        let id: Option<LeaseId> = row.get::<_, String>(0)?.parse().ok();
+        let seq = Seq::new(row.get::<_, i64>(2)?.cast_unsigned());
+        let guard: Option<Guard> = row.get(8)?;
+        let Some((id, seq)) = id.zip(seq) else {
+            return Ok(None);
+        };
+        let lease = DetachedLease {
+            id,
+            seq,
+            revision: Revision::from_bytes(row.get(1)?),
+            owner: row.get(3)?,
+            pid: row.get(4)?,
+            acquired: Timestamp::from_nanos(row.get(5)?),
+            ttl_ms: row.get::<_, i64>(6)?.cast_unsigned(),
+            expires: Timestamp::from_nanos(row.get(7)?),
+        };
+        Ok(Some((lease, guard)))
+    };
+    let read = read().map_err(|error| StoreError::damaged(format!("a lease: {error}")))?;
+    let (lease, guard) = read.ok_or_else(|| StoreError::damaged("a lease cannot be read"))?;
+    check_guard(guard, LEASES, &lease.columns().each())?;
+    Ok(lease)
+}
+
+fn read_pin(row: &Row<'_>) -> StoreResult<Revision> {
+    let read = || -> rusqlite::Result<([u8; 32], String, i64, Option<Guard>)> {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+    };
+    let read = read().map_err(|error| StoreError::damaged(format!("a pin: {error}")))?;
+    let (revision, reason, at, guard) = read;
+    let columns: [&[u8]; 3] = [&revision, reason.as_bytes(), &at.to_le_bytes()];
+    check_guard(guard, PINS, &columns)?;
+    Ok(Revision::from_bytes(revision))
 }

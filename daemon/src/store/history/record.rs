@@ -84,9 +84,19 @@ pub struct StoredRecord {
     pub collected: bool,
 }
 
+/// No clock is believed that says more than this, a moment in 2230: there must be room for times after it.
+const LATEST: Timestamp = Timestamp::from_nanos(i64::MAX - 1_000_000_000_000_000_000);
+
 impl Record {
     /// The schema name of a record.
     pub const SCHEMA: &'static str = "semaprax.record/1";
+
+    /// The time of a publication that is made `now`, after one of `last`: times strictly increase,
+    /// whatever the clock does. When it was far ahead once, they go on from there.
+    pub fn time(now: Timestamp, last: Option<Timestamp>) -> Timestamp {
+        let now = now.min(LATEST);
+        last.map_or(now, |last| now.max(last.saturating_add(1)))
+    }
 
     /// The canonical bytes.
     pub fn encode(&self) -> StoreResult<Vec<u8>> {
@@ -117,6 +127,13 @@ impl Record {
 }
 
 impl StoredRecord {
+    /// Whether it is the publication after `before`.
+    pub fn follows(&self, before: &Self) -> bool {
+        before.record.seq.next() == Some(self.record.seq)
+            && self.record.prev == Some(before.digest)
+            && self.record.parent == Some(before.record.revision)
+    }
+
     /// The tree it names. Loading it fails with `content-collected` when it is gone.
     pub fn tree(&self) -> StoreResult<Tree> {
         if self.collected {
@@ -134,29 +151,91 @@ impl StoredRecord {
     }
 }
 
-type Row = (Vec<u8>, [u8; 32], bool);
-
-fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
-    Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)? != 0))
+struct Row {
+    seq: i64,
+    at: i64,
+    body: Vec<u8>,
+    digest: [u8; 32],
+    collected: bool,
 }
 
-fn checked((body, digest, collected): Row) -> StoreResult<StoredRecord> {
-    let digest = RecordDigest::from_bytes(digest);
-    if Record::digest(&body) != digest {
+fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+    Ok(Row {
+        body: row.get(0)?,
+        digest: row.get(1)?,
+        collected: row.get::<_, i64>(2)? != 0,
+        seq: row.get(3)?,
+        at: row.get(4)?,
+    })
+}
+
+/// A row is believed when its body has its digest and says the number under which it was found: a
+/// damaged page may lead to the wrong row.
+fn checked(row: &Row) -> StoreResult<StoredRecord> {
+    let digest = RecordDigest::from_bytes(row.digest);
+    if Record::digest(&row.body) != digest {
         return Err(StoreError::damaged(format!(
             "record {digest} does not match its digest"
         )));
     }
-    let record = Record::decode(&body)
+    let record = Record::decode(&row.body)
         .map_err(|error| StoreError::damaged(format!("record {digest}: {error}")))?;
+    if record.seq.get().cast_signed() != row.seq {
+        return Err(StoreError::damaged(format!(
+            "record {digest} of @{} lies in the place of another",
+            record.seq
+        )));
+    }
+    if record.published_at.as_nanos() != row.at {
+        return Err(StoreError::damaged(format!(
+            "the time of @{} is not that of its record",
+            record.seq
+        )));
+    }
     Ok(StoredRecord {
         digest,
         record,
-        collected,
+        collected: row.collected,
     })
 }
 
-const COLUMNS: &str = "SELECT body, record, collected FROM publications";
+/// The record that was asked for, and no other.
+fn if_asked_for(
+    found: Option<&Row>,
+    is_it: impl FnOnce(&StoredRecord) -> bool,
+) -> StoreResult<Option<StoredRecord>> {
+    let Some(stored) = found.map(checked).transpose()? else {
+        return Ok(None);
+    };
+    if is_it(&stored) {
+        return Ok(Some(stored));
+    }
+    Err(StoreError::damaged(format!(
+        "an index leads to the wrong record, that of @{}",
+        stored.record.seq
+    )))
+}
+
+/// Neighbours of a list of records must follow each other: a damaged page may leave some out.
+fn check_chain(records: &[StoredRecord], newest_first: bool) -> StoreResult<()> {
+    for pair in records.windows(2) {
+        let [first, second] = pair else { continue };
+        let (before, after) = if newest_first {
+            (second, first)
+        } else {
+            (first, second)
+        };
+        if !after.follows(before) {
+            return Err(StoreError::damaged(format!(
+                "the record of @{} does not follow the one before",
+                after.record.seq
+            )));
+        }
+    }
+    Ok(())
+}
+
+const COLUMNS: &str = "SELECT body, record, collected, seq, at FROM publications";
 
 impl Database {
     /// Adds a record, inside a transaction, and answers its digest.
@@ -180,25 +259,22 @@ impl Database {
     /// The record with this number.
     pub fn record(&self, seq: Seq) -> StoreResult<Option<StoredRecord>> {
         let sql = format!("{COLUMNS} WHERE seq = ?1");
-        self.query_one(&sql, [seq.get().cast_signed()], read_row)?
-            .map(checked)
-            .transpose()
+        let found = self.query_one(&sql, [seq.get().cast_signed()], read_row)?;
+        if_asked_for(found.as_ref(), |stored| stored.record.seq == seq)
     }
 
     /// The record with this digest.
     pub fn record_by_digest(&self, digest: &RecordDigest) -> StoreResult<Option<StoredRecord>> {
         let sql = format!("{COLUMNS} WHERE record = ?1");
-        self.query_one(&sql, [digest.as_bytes()], read_row)?
-            .map(checked)
-            .transpose()
+        let found = self.query_one(&sql, [digest.as_bytes()], read_row)?;
+        if_asked_for(found.as_ref(), |stored| stored.digest == *digest)
     }
 
     /// The record of this generation.
     pub fn record_by_revision(&self, revision: &Revision) -> StoreResult<Option<StoredRecord>> {
         let sql = format!("{COLUMNS} WHERE revision = ?1");
-        self.query_one(&sql, [revision.as_bytes()], read_row)?
-            .map(checked)
-            .transpose()
+        let found = self.query_one(&sql, [revision.as_bytes()], read_row)?;
+        if_asked_for(found.as_ref(), |stored| stored.record.revision == *revision)
     }
 
     /// The number of a publication, by its revision.
@@ -209,7 +285,8 @@ impl Database {
     }
 
     /// At most `limit` records with numbers from `low` to `high`, both included: the oldest of them
-    /// first, or the newest.
+    /// first, or the newest. Those that are answered follow each other without a gap; whether the
+    /// first and the last are there is for the caller to see.
     pub fn records(
         &self,
         low: u64,
@@ -224,10 +301,10 @@ impl Database {
             clamp(high),
             i64::try_from(limit).unwrap_or(i64::MAX),
         );
-        self.query_all(&sql, params, read_row)?
-            .into_iter()
-            .map(checked)
-            .collect()
+        let found = self.query_all(&sql, params, read_row)?;
+        let records: Vec<StoredRecord> = found.iter().map(checked).collect::<StoreResult<_>>()?;
+        check_chain(&records, newest_first)?;
+        Ok(records)
     }
 
     /// At most `limit` publications up to `high` whose revision starts with these digits.
@@ -238,16 +315,20 @@ impl Database {
         high: Seq,
         limit: u64,
     ) -> StoreResult<Vec<(Seq, Revision)>> {
-        let sql = "SELECT seq, revision FROM publications
-                   WHERE revision >= ?1 AND revision <= ?2 AND seq <= ?3 ORDER BY seq LIMIT ?4";
-        let params = (
-            low.as_bytes(),
-            top.as_bytes(),
-            clamp(high.get()),
-            clamp(limit),
-        );
-        let rows: Vec<(i64, [u8; 32])> =
-            self.query_all(sql, params, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows_of = |table: &str| -> StoreResult<Vec<(i64, [u8; 32])>> {
+            let sql = format!(
+                "SELECT seq, revision FROM {table}
+                 WHERE revision >= ?1 AND revision <= ?2 AND seq <= ?3 ORDER BY seq LIMIT ?4"
+            );
+            let (low, top) = (low.as_bytes(), top.as_bytes());
+            let params = (low, top, clamp(high.get()), clamp(limit));
+            self.query_all(&sql, params, |row| Ok((row.get(0)?, row.get(1)?)))
+        };
+        let rows = rows_of("publications")?;
+        // That nothing has this name is said only when the rows themselves say so, too.
+        if rows.is_empty() && !rows_of("publications NOT INDEXED")?.is_empty() {
+            return Err(StoreError::damaged("the index of the revisions is damaged"));
+        }
         let read = |(seq, revision): (i64, [u8; 32])| {
             Some((
                 Seq::new(seq.cast_unsigned())?,
@@ -257,13 +338,13 @@ impl Database {
         Ok(rows.into_iter().filter_map(read).collect())
     }
 
-    /// When each of the publications of `seqs` was made.
+    /// When publication `seq` was made.
     pub fn publication_time(&self, seq: u64) -> StoreResult<Option<i64>> {
-        self.query_one(
-            "SELECT at FROM publications WHERE seq = ?1",
-            [clamp(seq)],
-            |row| row.get(0),
-        )
+        let Some(seq) = Seq::new(seq) else {
+            return Ok(None);
+        };
+        let stored = self.record(seq)?;
+        Ok(stored.map(|stored| stored.record.published_at.as_nanos()))
     }
 
     /// The newest number there is, published or not.
@@ -271,6 +352,14 @@ impl Database {
         let sql = "SELECT max(seq) FROM publications";
         let found = self.query_one(sql, [], |row| row.get::<_, Option<i64>>(0))?;
         Ok(found.flatten().map(i64::cast_unsigned))
+    }
+
+    /// The numbers from `low` on that have a record, readable or not.
+    pub fn seqs_from(&self, low: u64) -> StoreResult<Vec<Seq>> {
+        let sql = "SELECT seq FROM publications WHERE seq >= ?1 ORDER BY seq";
+        let rows: Vec<i64> = self.query_all(sql, [clamp(low)], |row| row.get(0))?;
+        let seqs = rows.into_iter().map(i64::cast_unsigned);
+        Ok(seqs.filter_map(Seq::new).collect())
     }
 
     /// Takes away the record of a publication that never was, inside a transaction.

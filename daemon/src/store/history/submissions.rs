@@ -10,9 +10,11 @@ use semaprax_protocol::{Seq, SubmissionId, Timestamp};
 use serde::Serialize;
 
 use super::super::database::Database;
+use super::super::guard::{check_guard, guard_of};
 use super::super::{StoreError, StoreResult};
 
 const CONTEXT: &str = "semaprax 1 submission";
+const TABLE: &str = "submissions";
 /// An `unchanged` outcome binds its id this long: 30 days.
 const UNCHANGED_BINDS_NANOS: i64 = 30 * 24 * 3600 * 1_000_000_000;
 
@@ -63,6 +65,43 @@ pub fn submission_digest(submission: &Submission) -> StoreResult<[u8; 32]> {
     Ok(blake3::derive_key(CONTEXT, &bytes))
 }
 
+/// What the check sum of a row covers.
+struct Columns<'row> {
+    id: String,
+    digest: [u8; 32],
+    at: [u8; 8],
+    seq: [u8; 8],
+    receipt: &'row str,
+}
+
+fn columns<'row>(
+    binding: &Binding,
+    at: i64,
+    seq: Option<i64>,
+    receipt: &'row str,
+) -> Columns<'row> {
+    Columns {
+        id: binding.id.to_string(),
+        digest: binding.digest,
+        at: at.to_le_bytes(),
+        // No publication has the number 0.
+        seq: seq.unwrap_or(0).to_le_bytes(),
+        receipt,
+    }
+}
+
+impl Columns<'_> {
+    fn each(&self) -> [&[u8]; 5] {
+        [
+            self.id.as_bytes(),
+            &self.digest,
+            &self.at,
+            &self.seq,
+            self.receipt.as_bytes(),
+        ]
+    }
+}
+
 impl Database {
     /// Binds an id to its outcome, inside a transaction. `seq` is that of a publication; an
     /// `unchanged` outcome has none and may be bound anew later.
@@ -77,34 +116,40 @@ impl Database {
             StoreError::damaged(format!("a receipt cannot be written: {error}"))
         })?;
         let sql =
-            "INSERT INTO submissions (id, digest, at, seq, receipt) VALUES (?1, ?2, ?3, ?4, ?5)
+            "INSERT INTO submissions (id, digest, at, seq, receipt, guard) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                    ON CONFLICT (id) DO UPDATE SET digest = excluded.digest, at = excluded.at,
-                   seq = excluded.seq, receipt = excluded.receipt WHERE submissions.seq IS NULL";
+                   seq = excluded.seq, receipt = excluded.receipt, guard = excluded.guard
+                   WHERE submissions.seq IS NULL";
         let seq = seq.map(|seq| seq.get().cast_signed());
-        let params = rusqlite::params![
-            binding.id.to_string(),
-            binding.digest,
-            at.as_nanos(),
-            seq,
-            text
-        ];
+        let at = at.as_nanos();
+        let guard = guard_of(TABLE, &columns(binding, at, seq, &text).each());
+        let params =
+            rusqlite::params![binding.id.to_string(), binding.digest, at, seq, text, guard];
         self.execute(sql, params).map(drop)
     }
 
     /// The outcome that `binding` has by now.
     pub fn outcome(&self, binding: &Binding, now: Timestamp) -> StoreResult<Outcome> {
-        let sql = "SELECT digest, at, seq, receipt FROM submissions WHERE id = ?1";
-        let row = self.query_one(sql, [binding.id.to_string()], |row| {
+        let guard = self.guard_column();
+        let sql =
+            format!("SELECT digest, at, seq, receipt, {guard} FROM submissions WHERE id = ?1");
+        let row = self.query_one(&sql, [binding.id.to_string()], |row| {
             Ok((
                 row.get::<_, [u8; 32]>(0)?,
                 row.get::<_, i64>(1)?,
                 row.get::<_, Option<i64>>(2)?,
                 row.get::<_, String>(3)?,
+                row.get(4)?,
             ))
         })?;
-        let Some((digest, at, seq, receipt)) = row else {
+        let Some((digest, at, seq, receipt, guard)) = row else {
             return Ok(Outcome::Free);
         };
+        let found = Binding {
+            id: binding.id,
+            digest,
+        };
+        check_guard(guard, TABLE, &columns(&found, at, seq, &receipt).each())?;
         if seq.is_none() && now.as_nanos().saturating_sub(at) > UNCHANGED_BINDS_NANOS {
             return Ok(Outcome::Free);
         }
