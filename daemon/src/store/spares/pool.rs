@@ -22,6 +22,10 @@ pub enum Chore {
 }
 
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and any may be true with any other"
+)]
 struct State {
     /// With the quiet moment in which each was looked through last.
     ready: Vec<(Spare, u64)>,
