@@ -47,7 +47,7 @@ impl From<StoreError> for FlipFailure {
 
 /// Decides that this is published next: it gets its number, its time and its record, in the transaction of
 /// the turn. Not decided, the turn comes back as it was.
-pub fn decide(approved: Approved<'_>) -> Result<Turn<'_>, (Turn<'_>, StoreError)> {
+pub fn decide(approved: Approved<'_>) -> Result<Turn<'_>, (Turn<'_>, Box<StoreError>)> {
     let Approved {
         mut turn,
         verified,
@@ -55,7 +55,7 @@ pub fn decide(approved: Approved<'_>) -> Result<Turn<'_>, (Turn<'_>, StoreError)
     } = approved;
     match record(&mut turn, verified.candidate, verdicts) {
         Ok(()) => Ok(turn),
-        Err(error) => Err((turn, error)),
+        Err(error) => Err((turn, Box::new(error))),
     }
 }
 

@@ -38,7 +38,7 @@ pub fn run(_verified: &Verified) -> Verdicts {
 pub struct Turn<'writer> {
     pub(super) ledger: &'writer mut Ledger,
     /// What is ACTIVE until the flip; the ledger's tip is what was decided last.
-    pub(super) active: Tip,
+    pub(super) active: Box<Tip>,
     /// Whether what was decided last is ACTIVE.
     pub(super) is_flipped: bool,
     /// The receipts of what was decided, in order.
@@ -52,7 +52,7 @@ impl<'writer> Turn<'writer> {
     pub fn begin(ledger: &'writer mut Ledger) -> StoreResult<Self> {
         ledger.store.database.begin_turn()?;
         Ok(Self {
-            active: ledger.tip.clone(),
+            active: Box::new(ledger.tip.clone()),
             is_flipped: false,
             ledger,
             decided: Vec::new(),
@@ -86,7 +86,7 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         self.ledger.store.database.roll_turn_back();
         if !self.is_flipped {
-            self.ledger.tip = self.active.clone();
+            self.ledger.tip = Tip::clone(&self.active);
         }
     }
 }
@@ -108,11 +108,11 @@ pub enum NotApproved {
 }
 
 /// Approves `verified` in this turn, which comes back when it does not.
-pub fn approve<'writer>(
-    turn: Turn<'writer>,
+pub fn approve(
+    turn: Turn<'_>,
     verified: Verified,
     verdicts: Verdicts,
-) -> Result<Approved<'writer>, (Turn<'writer>, NotApproved)> {
+) -> Result<Approved<'_>, (Turn<'_>, NotApproved)> {
     if verified.candidate.tip != turn.ledger.tip.stored.digest {
         return Err((turn, NotApproved::Stale(Box::new(verified))));
     }

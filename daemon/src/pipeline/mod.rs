@@ -131,7 +131,7 @@ fn decide<'writer>(
     match gate::approve(turn, verified, verdicts) {
         Ok(approved) => flip::decide(approved).map_err(|(mut turn, error)| {
             turn.ledger().distrust(&error);
-            (turn, Other::Refused(error.into()))
+            (turn, Other::Refused((*error).into()))
         }),
         // It was built in this turn: the tip cannot have moved since.
         Err((mut turn, gate::NotApproved::Stale(verified))) => {

@@ -97,9 +97,9 @@ pub(super) fn keep(store: &Store, pool: &Pool) {
 fn finish(store: &Store, pool: &Pool, chore: Chore, epoch: u64, pace: Option<&dyn Fn() -> bool>) {
     // Whatever happens, the writer must not wait in vain.
     let late = match chore {
-        Chore::Refresh(spare, current) => {
-            let work = || refresh(store, *spare, &current);
-            pool.walked(caught(work), epoch)
+        Chore::Refresh(spare, current, walked) => {
+            let work = || refresh(store, *spare, &current, walked.is_none());
+            pool.walked(caught(work), epoch, walked)
         }
         Chore::Build(current) => {
             let work = || {

@@ -214,7 +214,7 @@ impl Writer {
 
     /// What comes before every request.
     fn prepare(&mut self) {
-        self.ledger.spares.set_quiet(false);
+        self.ledger.spares.set_busy();
         self.ledger.settle();
         // Between two requests, never between a commit and its flip.
         if let Err(error) = self.ledger.store.database.checkpoint(false) {
@@ -228,7 +228,7 @@ impl Writer {
 
     /// Makes the tree of a generation, for a lease.
     pub fn materialize(&mut self, revision: Revision) -> Result<(), Refusal> {
-        self.ledger.spares.set_quiet(false);
+        self.ledger.spares.set_busy();
         let store = &self.ledger.store;
         let stored = store
             .database
@@ -281,7 +281,7 @@ impl Writer {
             Some(sweeper) => sweeper.sweep(None),
             None => drop(self.empty_trash_here()),
         }
-        self.ledger.spares.set_quiet(true);
+        self.ledger.spares.set_quiet(now);
         if self.keeper.is_none() {
             keep(&self.ledger.store, &self.ledger.spares);
         }

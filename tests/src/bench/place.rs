@@ -2,6 +2,7 @@
 //!
 //! Owns: making and removing it. Never: measures anything.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -46,7 +47,7 @@ pub fn text(chance: &mut Chance, bytes: usize) -> String {
     while text.len() < bytes {
         text.push_str(chance.pick(&WORDS).copied().unwrap_or("end"));
         if chance.percent(30) {
-            text.push_str(&format!("{:x}", chance.below(1 << 24)));
+            write!(text, "{:x}", chance.below(1 << 24)).expect("a text takes everything");
         }
         text.push(if chance.percent(12) { '\n' } else { ' ' });
     }

@@ -117,7 +117,7 @@ fn replace(place: &Utf8Path, content: &[u8]) {
 const SCRIBBLES: [(&str, fn(&Utf8Path)); 14] = [
     ("a new file", |files| {
         unsealed(&files.join("d"), || {
-            fs::write(files.join("d/new"), "").unwrap()
+            fs::write(files.join("d/new"), "").unwrap();
         });
     }),
     ("a new directory", |files| {
@@ -125,17 +125,17 @@ const SCRIBBLES: [(&str, fn(&Utf8Path)); 14] = [
     }),
     ("a file less", |files| {
         unsealed(&files.join("d/e"), || {
-            fs::remove_file(files.join("d/e/y")).unwrap()
+            fs::remove_file(files.join("d/e/y")).unwrap();
         });
     }),
     ("a directory less", |files| {
         unsealed(&files.join("d"), || {
-            fs::remove_dir_all(files.join("d/e")).unwrap()
+            fs::remove_dir_all(files.join("d/e")).unwrap();
         });
     }),
     ("another name", |files| {
         unsealed(files, || {
-            fs::rename(files.join("a"), files.join("b")).unwrap()
+            fs::rename(files.join("a"), files.join("b")).unwrap();
         });
     }),
     ("two names exchanged", |files| {
@@ -147,10 +147,10 @@ const SCRIBBLES: [(&str, fn(&Utf8Path)); 14] = [
         });
     }),
     ("other content", |files| {
-        replace(&files.join("d/x"), b"longer")
+        replace(&files.join("d/x"), b"longer");
     }),
     ("other content of the same length", |files| {
-        replace(&files.join("d/e/z"), b"SAME")
+        replace(&files.join("d/e/z"), b"SAME");
     }),
     ("the same content with another mode", |files| {
         replace(&files.join("a"), b"1");
@@ -193,7 +193,9 @@ fn a_scribbled_spare_is_dropped() {
                 fixture.run("idle");
             }
             let scribbled = inodes(&fixture);
-            spares(&fixture).iter().for_each(|spare| scribble(spare));
+            for spare in spares(&fixture) {
+                scribble(&spare);
+            }
             fixture.run("idle");
             assert!(
                 inodes(&fixture).is_disjoint(&scribbled),

@@ -50,10 +50,20 @@ pub fn build(store: &Store, current: &Current, pace: Pace<'_>) -> StoreResult<Sp
     }
 }
 
-/// Looks through a spare and brings it up to what is current; `None` when it was not what it should be,
-/// and was taken away.
-pub fn refresh(store: &Store, mut spare: Spare, current: &Current) -> Option<Spare> {
-    let refreshed = inspect(store, &mut spare, current).and_then(|wrong| match wrong {
+/// Looks through a spare, unless that was done lately, and brings it up to what is current; `None` when it
+/// was not what it should be, and was taken away.
+pub fn refresh(
+    store: &Store,
+    mut spare: Spare,
+    current: &Current,
+    looks_through: bool,
+) -> Option<Spare> {
+    let inspected = if looks_through {
+        inspect(store, &mut spare, current)
+    } else {
+        Ok(None)
+    };
+    let refreshed = inspected.and_then(|wrong| match wrong {
         None => {
             let (tree, fresh) = (&current.tree, FreshBlobs::default());
             patch(store, &mut spare, current, tree, &fresh).map(|_| None)

@@ -6,25 +6,32 @@
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::{Current, Spare};
 
 /// Spares kept.
 pub const SPARES: usize = 2;
+/// A spare that was looked through less than this long ago is not again.
+const WALK_PAUSE: Duration = Duration::from_secs(1);
 
 /// Something to be done for the pool, away from any submission.
 #[derive(Debug)]
 pub enum Chore {
-    /// Look through this spare and bring it up to date, then `done`.
-    Refresh(Box<Spare>, Current),
+    /// Look through this spare, unless it was lately, at this moment; bring it up to date, then `walked`.
+    Refresh(Box<Spare>, Current, Option<Duration>),
     /// Make one more, then `built`.
     Build(Current),
 }
 
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and any may be true with any other"
+)]
 struct State {
-    /// With the quiet moment in which each was looked through last.
-    ready: Vec<(Spare, u64)>,
+    /// With the moment at which each was looked through last.
+    ready: Vec<(Spare, Duration)>,
     /// Not looked through since they were brought.
     unwalked: VecDeque<Spare>,
     /// Being looked through.
@@ -37,8 +44,8 @@ struct State {
     is_kept: bool,
     /// Whether the writer has nothing to do.
     is_quiet: bool,
-    /// Counts its idle moments.
-    moment: u64,
+    /// When it last had, on the boot-time clock.
+    moment: Duration,
     /// Building failed: not tried again before the next publication.
     has_failed: bool,
     is_closing: bool,
@@ -60,19 +67,22 @@ impl State {
         let current = self.current.clone()?;
         if let Some(spare) = self.unwalked.pop_front() {
             self.walking += 1;
-            return Some(Chore::Refresh(Box::new(spare), current));
+            return Some(Chore::Refresh(Box::new(spare), current, None));
         }
         if !self.is_quiet {
             return None;
         }
         // One at a time, so that another one can be taken meanwhile.
         let (moment, stamped) = (self.moment, current.tree.stamped());
-        let is_late =
-            |(spare, walked): &(Spare, u64)| *walked < moment || spare.tree().stamped() != stamped;
+        let is_old = |walked: Duration| walked.saturating_add(WALK_PAUSE) <= moment;
+        let is_late = |(spare, walked): &(Spare, Duration)| {
+            is_old(*walked) || spare.tree().stamped() != stamped
+        };
         if let Some(late) = self.ready.iter().position(is_late) {
+            let (spare, walked) = self.ready.swap_remove(late);
             self.walking += 1;
-            let (spare, _) = self.ready.swap_remove(late);
-            return Some(Chore::Refresh(Box::new(spare), current));
+            let walked = Some(walked).filter(|walked| !is_old(*walked));
+            return Some(Chore::Refresh(Box::new(spare), current, walked));
         }
         if self.count() >= SPARES || self.has_failed {
             return None;
@@ -100,15 +110,18 @@ impl Pool {
         self.state().is_kept = true;
     }
 
-    /// Whether the writer has nothing to do: only then new spares are made, and whenever that begins those
-    /// that are there are looked through again.
-    pub fn set_quiet(&self, is_quiet: bool) {
+    /// The writer has nothing to do, at `moment` of the boot-time clock: only then new spares are made, and
+    /// those that are there are looked through again now and then.
+    pub fn set_quiet(&self, moment: Duration) {
         let mut state = self.state();
-        let was_quiet = std::mem::replace(&mut state.is_quiet, is_quiet);
-        state.moment += u64::from(is_quiet);
-        if is_quiet || was_quiet {
-            self.changed.notify_all();
-        }
+        state.is_quiet = true;
+        state.moment = moment;
+        self.changed.notify_all();
+    }
+
+    /// The writer has work.
+    pub fn set_busy(&self) {
+        self.state().is_quiet = false;
     }
 
     /// Whether one more is wanted.
@@ -123,7 +136,8 @@ impl Pool {
         let mut state = self.state();
         loop {
             let current = state.current.as_ref().map(|current| current.tree.stamped());
-            let is_current = |(spare, _): &(Spare, u64)| Some(spare.tree().stamped()) == current;
+            let is_current =
+                |(spare, _): &(Spare, Duration)| Some(spare.tree().stamped()) == current;
             let best = state.ready.iter().position(is_current);
             if let Some(best) = best.or_else(|| state.ready.len().checked_sub(1)) {
                 return Some(state.ready.swap_remove(best).0);
@@ -204,14 +218,19 @@ impl Pool {
 
     /// Takes back what was looked through and found right. What comes too late comes back.
     #[must_use]
-    pub fn walked(&self, spare: Option<Spare>, epoch: u64) -> Option<Spare> {
+    pub fn walked(
+        &self,
+        spare: Option<Spare>,
+        epoch: u64,
+        walked: Option<Duration>,
+    ) -> Option<Spare> {
         let mut state = self.state();
         state.walking -= 1;
         let late = state.epoch != epoch;
         let back = match spare {
             Some(spare) if !late => {
-                let moment = state.moment;
-                state.ready.push((spare, moment));
+                let walked = walked.unwrap_or(state.moment);
+                state.ready.push((spare, walked));
                 None
             }
             other => other,

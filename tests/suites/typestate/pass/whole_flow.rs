@@ -15,7 +15,7 @@ fn publish(ledger: &mut Ledger, proposals: Vec<Proposal>) -> Result<(), Refusal>
         };
         turn = match flip::decide(approved) {
             Ok(turn) => turn,
-            Err((_, error)) => return Err(error.into()),
+            Err((_, error)) => return Err((*error).into()),
         };
     }
     let published = flip::flip(turn);
