@@ -237,8 +237,8 @@ mod tests {
             "it is not JSON: it ends inside a string (line 2, column 16)",
         );
         check::<Show>(
-            "{} x",
-            "it is not JSON: trailing characters (line 1, column 4)",
+            r#"{"revision":"@"} x"#,
+            "it is not JSON: trailing characters (line 1, column 18)",
         );
         let deep = format!("{{\"submission\":{}", "[".repeat(200));
         check::<Publish>(&deep, "`submission` has to be an object, and is a list");

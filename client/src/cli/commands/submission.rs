@@ -233,13 +233,13 @@ mod tests {
             let message = &refusal.diagnostics[0].message;
             assert!(message.contains(part), "{message}");
         };
-        check("{not json", "line 1 column 2");
-        check("", "line 1 column 0");
-        check("{\"changes\":[],\n\"colour\":1}", "line 2");
+        check("{not json", "line 1, column 2");
+        check("", "line 1, column 0");
+        check("{\"changes\":[],\n\"colour\":1}", "no field `colour`");
         check(
             r#"{"schema":"semaprax.receipt/1","changes":[]}"#,
             "semaprax.submission/1",
         );
-        check("[]", "invalid");
+        check("[]", "has to be an object, and is a list");
     }
 }
