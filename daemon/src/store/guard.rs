@@ -24,9 +24,9 @@ pub fn guard_of(table: &str, columns: &[&[u8]]) -> Guard {
     guard
 }
 
-/// Refuses a row of `table` whose columns do not give `found`. Rows of older stores have none.
-pub fn check_guard(found: Option<Guard>, table: &str, columns: &[&[u8]]) -> StoreResult<()> {
-    if found.is_none_or(|found| found == guard_of(table, columns)) {
+/// Refuses a row of `table` whose columns do not give `found`.
+pub fn check_guard(found: Guard, table: &str, columns: &[&[u8]]) -> StoreResult<()> {
+    if found == guard_of(table, columns) {
         return Ok(());
     }
     Err(StoreError::damaged(format!(
@@ -43,8 +43,7 @@ mod tests {
         let one = guard_of("t", &[b"ab", b"c"]);
         assert_ne!(one, guard_of("t", &[b"a", b"bc"]));
         assert_ne!(one, guard_of("ta", &[b"b", b"c"]));
-        assert!(check_guard(Some(one), "t", &[b"ab", b"c"]).is_ok());
-        assert!(check_guard(None, "t", &[b"ab", b"d"]).is_ok());
-        assert!(check_guard(Some(one), "t", &[b"ab", b"d"]).is_err());
+        assert!(check_guard(one, "t", &[b"ab", b"c"]).is_ok());
+        assert!(check_guard(one, "t", &[b"ab", b"d"]).is_err());
     }
 }

@@ -314,10 +314,9 @@ impl Database {
 
     /// The row of a blob, believed only when it gives its check sum.
     fn blob_row(&self, digest: &BlobDigest, with_data: bool) -> StoreResult<Option<BlobRow>> {
-        let guard = self.guard_column();
         let data = if with_data { "data" } else { "NULL" };
         let sql = format!(
-            "SELECT digest, sha256, bytes, encoding, {guard}, {data} FROM blobs WHERE digest = ?1"
+            "SELECT digest, sha256, bytes, encoding, guard, {data} FROM blobs WHERE digest = ?1"
         );
         let found = self.query_one(&sql, [digest.as_bytes()], |row| {
             let info = BlobInfo {

@@ -28,6 +28,9 @@ impl Writer {
             Some(revision) => self.resolve(revision)?,
             None => self.ledger.tip.stored.clone(),
         };
+        // A lease promises the content: without it a daemon that ended now would leave one that nothing
+        // can be given for.
+        stored.tree()?;
         let world = &self.ledger.store.world;
         let acquired = world.clock.now();
         let lease = DetachedLease {

@@ -103,7 +103,8 @@ fn ensure_leased_trees(
         if let Err(error) = ensured {
             tracing::warn!(%error, %revision, "a leased tree could not be made ready");
             let generation = store.layout.generation(&revision);
-            if !is_of_this_boot(&store.world, &generation)? {
+            let is_there = store.world.disk.metadata(generation.directory())?.is_some();
+            if is_there && !is_of_this_boot(&store.world, &generation)? {
                 trash::discard(&store.world, &store.layout, generation.directory())?;
             }
         }

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use semaprax_protocol::Code;
+use semaprax_daemon::store::database::Database;
+use semaprax_daemon::store::history::DetachedLease;
+use semaprax_daemon::world::Clock as _;
 use semaprax_protocol::documents::LeaseReleased;
 use semaprax_protocol::request::{LeaseAcquire, LeaseListParams, LeaseRelease, LeaseRenew};
+use semaprax_protocol::{Code, Seq};
 use semaprax_tests::fixture::{Fixture, check, check_on};
 use semaprax_tests::oracle::{check_whole, shown, tree_on_disk};
 
@@ -450,4 +453,57 @@ fn an_idle_writer_collects_now_and_then() {
          -
          no-tree",
     );
+}
+
+#[test]
+fn a_lease_on_content_that_is_gone_is_none() {
+    let mut fixture = retaining(1, Duration::from_secs(50));
+    let revision = fixture.active().1;
+    check_on(
+        &mut fixture,
+        "publish
+           put a 2
+         gc age=0 keep=1
+         clock 100
+         gc age=0 keep=1
+         lease x @1 ttl=100
+         lease y @1",
+        "published @2: modified a
+         removed @1
+         -
+         removed content 1
+         failed content-collected
+         failed content-collected",
+    );
+    let kinds = |fixture: &Fixture| -> Vec<String> {
+        let entries = fixture.journal(0).into_iter();
+        entries
+            .map(|entry| entry.kind)
+            .filter(|kind| kind.starts_with("lease"))
+            .collect()
+    };
+    assert_eq!(
+        kinds(&fixture),
+        [""; 0],
+        "nothing was held, not even for a moment"
+    );
+
+    // Such a row all the same, of a build that took it first and looked then.
+    let now = fixture.test.clock.now();
+    let lease = DetachedLease {
+        id: "01890000-0000-7000-8000-000000000001".parse().unwrap(),
+        revision,
+        seq: Seq::FIRST,
+        owner: "reader".to_owned(),
+        pid: None,
+        acquired: now,
+        ttl_ms: 1_000_000,
+        expires: now.saturating_add(1_000_000_000_000),
+    };
+    fixture.close();
+    let database = Database::open_writer(&fixture.state("store.db")).unwrap();
+    database.put_lease(&lease).unwrap();
+    database.close().unwrap();
+    fixture.open().unwrap();
+    fixture.put("a", "3");
 }

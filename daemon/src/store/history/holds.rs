@@ -115,11 +115,9 @@ impl Database {
     }
 
     fn lease_rows(&self) -> StoreResult<Vec<(i64, StoreResult<DetachedLease>)>> {
-        let guard = self.guard_column();
-        let sql = format!(
-            "SELECT id, revision, seq, owner, pid, acquired, ttl_ms, expires, {guard}, rowid FROM leases ORDER BY acquired, id"
-        );
-        self.query_all(&sql, [], |row| Ok((row.get(9)?, read_lease(row))))
+        let sql = "SELECT id, revision, seq, owner, pid, acquired, ttl_ms, expires, guard, rowid
+                   FROM leases ORDER BY acquired, id";
+        self.query_all(sql, [], |row| Ok((row.get(9)?, read_lease(row))))
     }
 
     /// Takes a row of a lease or a pin away, inside a transaction of a repair.
@@ -167,9 +165,8 @@ impl Database {
     }
 
     fn pin_rows(&self) -> StoreResult<Vec<(i64, StoreResult<Revision>)>> {
-        let guard = self.guard_column();
-        let sql = format!("SELECT revision, reason, at, {guard}, rowid FROM pins");
-        self.query_all(&sql, [], |row| Ok((row.get(4)?, read_pin(row))))
+        let sql = "SELECT revision, reason, at, guard, rowid FROM pins";
+        self.query_all(sql, [], |row| Ok((row.get(4)?, read_pin(row))))
     }
 }
 
@@ -183,7 +180,7 @@ fn read_lease(row: &Row<'_>) -> StoreResult<DetachedLease> {
         // An id or a number that cannot be read names no lease that anyone could hold.
         let id: Option<LeaseId> = row.get::<_, String>(0)?.parse().ok();
         let seq = Seq::new(row.get::<_, i64>(2)?.cast_unsigned());
-        let guard: Option<Guard> = row.get(8)?;
+        let guard: Guard = row.get(8)?;
         let Some((id, seq)) = id.zip(seq) else {
             return Ok(None);
         };
@@ -206,7 +203,7 @@ fn read_lease(row: &Row<'_>) -> StoreResult<DetachedLease> {
 }
 
 fn read_pin(row: &Row<'_>) -> StoreResult<Revision> {
-    let read = || -> rusqlite::Result<([u8; 32], String, i64, Option<Guard>)> {
+    let read = || -> rusqlite::Result<([u8; 32], String, i64, Guard)> {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
     };
     let read = read().map_err(|error| StoreError::damaged(format!("a pin: {error}")))?;

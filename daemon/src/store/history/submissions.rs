@@ -130,10 +130,8 @@ impl Database {
 
     /// The outcome that `binding` has by now.
     pub fn outcome(&self, binding: &Binding, now: Timestamp) -> StoreResult<Outcome> {
-        let guard = self.guard_column();
-        let sql =
-            format!("SELECT digest, at, seq, receipt, {guard} FROM submissions WHERE id = ?1");
-        let row = self.query_one(&sql, [binding.id.to_string()], |row| {
+        let sql = "SELECT digest, at, seq, receipt, guard FROM submissions WHERE id = ?1";
+        let row = self.query_one(sql, [binding.id.to_string()], |row| {
             Ok((
                 row.get::<_, [u8; 32]>(0)?,
                 row.get::<_, i64>(1)?,
