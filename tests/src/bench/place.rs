@@ -2,7 +2,6 @@
 //!
 //! Owns: making and removing it. Never: measures anything.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,12 +14,11 @@ use semaprax_protocol::documents::Receipt;
 use semaprax_protocol::request::{Init, PublishOptions};
 use semaprax_protocol::submission::{Change, OnStale, Submission};
 
+use super::tree::{Shape, Sizes};
 use super::{Measured, Settings};
 use crate::process::{is_alive, make_writable, pid_of, within};
 use crate::torture::chance::Chance;
 
-/// Bytes of a file.
-pub const FILE_BYTES: usize = 4_000;
 /// How long spare trees are waited for.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// A daemon nobody needs any more leaves by itself.
@@ -32,32 +30,25 @@ pub struct Place {
     directory: Utf8PathBuf,
     program: PathBuf,
     runtime: Runtime,
-    files: u64,
-    in_directory: u64,
+    shape: Shape,
     chance: Chance,
 }
 
-/// Text of words, so that it packs as source does.
-pub fn text(chance: &mut Chance, bytes: usize) -> String {
-    const WORDS: [&str; 16] = [
-        "let", "value", "fn", "return", "match", "self", "state", "index", "(&mut", "=>",
-        "{\n    ", "}\n", "store", "result", "error", "0x",
-    ];
-    let mut text = String::with_capacity(bytes + 24);
-    while text.len() < bytes {
-        text.push_str(chance.pick(&WORDS).copied().unwrap_or("end"));
-        if chance.percent(30) {
-            write!(text, "{:x}", chance.below(1 << 24)).expect("a text takes everything");
-        }
-        text.push(if chance.percent(12) { '\n' } else { ' ' });
-    }
-    text.truncate(bytes);
-    text
-}
-
 impl Place {
-    /// A directory with the files, and no workspace yet.
+    /// A directory with the files of the settings, and no workspace yet.
     pub fn new(settings: &Settings) -> Measured<Self> {
+        Self::shaped(
+            settings,
+            Shape {
+                files: settings.files,
+                in_directory: settings.in_directory.max(1),
+                sizes: Sizes::Even,
+            },
+        )
+    }
+
+    /// A directory with files, and no workspace yet.
+    pub fn shaped(settings: &Settings, shape: Shape) -> Measured<Self> {
         let made = tempfile::Builder::new()
             .prefix("spx-bench-")
             .tempdir_in(&settings.directory)?;
@@ -65,21 +56,15 @@ impl Place {
             .map_err(|path| format!("{} is not UTF-8", path.display()))?
             .canonicalize_utf8()?;
         let runtime = Runtime::at(&directory.join("run"))?;
-        let mut place = Self {
+        // From here on what was made is removed at the end.
+        let place = Self {
             directory,
             program: settings.program.clone(),
             runtime,
-            files: settings.files,
-            in_directory: settings.in_directory.max(1),
+            shape,
             chance: Chance::new(settings.seed),
         };
-        for number in 0..place.files {
-            let path = place.root().join(place.path(number));
-            if let Some(parent) = path.parent() {
-                fs::create_dir_all(parent)?;
-            }
-            fs::write(path, text(&mut place.chance, FILE_BYTES))?;
-        }
+        shape.write(&place.root(), settings.seed)?;
         Ok(place)
     }
 
@@ -93,27 +78,37 @@ impl Place {
         self.directory.join(name)
     }
 
-    /// The path of a file by its number.
-    fn path(&self, number: u64) -> String {
-        let directory = number / self.in_directory;
-        format!(
-            "part{}/mod{}/file{number}.rs",
-            directory % 10,
-            directory / 10
-        )
-    }
-
     /// So many files with new content.
     pub fn edits(&mut self, count: u64) -> Vec<(String, String)> {
-        let first = self.chance.below(self.files);
+        let Shape {
+            files,
+            in_directory,
+            ..
+        } = self.shape;
+        let first = self.chance.below(files);
         // In directories of their own.
-        let step = self.files / count.max(1) + self.in_directory;
+        let step = files / count.max(1) + in_directory;
         (0..count)
             .map(|index| {
-                let path = self.path((first + index * step) % self.files);
-                (path, text(&mut self.chance, FILE_BYTES))
+                let path = self.shape.path((first + index * step) % files);
+                (path, self.shape.content(&mut self.chance))
             })
             .collect()
+    }
+
+    /// The path of some file.
+    pub fn some_path(&mut self) -> String {
+        self.shape.path(self.chance.below(self.shape.files))
+    }
+
+    /// The program whose daemon is measured.
+    pub fn program(&self) -> &std::path::Path {
+        &self.program
+    }
+
+    /// Where the daemon listens.
+    pub fn socket(&self) -> Utf8PathBuf {
+        self.runtime.socket()
     }
 
     fn options(&self) -> Options {
@@ -146,6 +141,15 @@ impl Place {
     /// A client, as every command has one.
     pub fn client(&self) -> Measured<Client> {
         Ok(Client::connect(self.options())?)
+    }
+
+    /// A client that never asks a daemon, though one runs.
+    pub fn client_of_disk(&self) -> Measured<Client> {
+        Ok(Client::connect(Options {
+            start: Start::Never,
+            runtime: Runtime::at(&self.beside("nobody"))?,
+            ..self.options()
+        })?)
     }
 
     /// Waits until the daemon has its spare trees, where it keeps any.

@@ -13,6 +13,8 @@ pub enum Target {
     AtLeast(f64),
     /// This or less.
     AtMost(f64),
+    /// Anything: it is measured, and not judged.
+    Any,
 }
 
 /// One row, measured.
@@ -23,7 +25,7 @@ pub struct Finding {
     /// What was done.
     pub work: String,
     /// Against what.
-    pub against: &'static str,
+    pub against: String,
     /// By how much; `None` where the peer is not there.
     pub ratio: Option<f64>,
     /// By how much it is to be.
@@ -37,6 +39,7 @@ impl Target {
         match self {
             Self::AtLeast(least) => ratio >= least,
             Self::AtMost(most) => ratio <= most,
+            Self::Any => true,
         }
     }
 
@@ -44,6 +47,7 @@ impl Target {
         match self {
             Self::AtLeast(least) => format!(">= {least}"),
             Self::AtMost(most) => format!("<= {most}"),
+            Self::Any => "-".to_owned(),
         }
     }
 }
@@ -52,6 +56,7 @@ impl Finding {
     fn verdict(&self) -> &'static str {
         match self.ratio {
             None => "skipped: the peer is not installed",
+            Some(_) if matches!(self.target, Target::Any) => "not judged",
             Some(ratio) if self.target.is_met(ratio) => "met",
             Some(_) => "not met",
         }
@@ -59,7 +64,7 @@ impl Finding {
 
     fn document(&self) -> Value {
         json!({
-            "row": format!("{:?}", self.row),
+            "row": self.row.name(),
             "work": self.work,
             "against": self.against,
             "ratio": self.ratio,
@@ -104,7 +109,7 @@ fn file_system(settings: &Settings) -> String {
 /// The table.
 pub fn table(findings: &[Finding]) -> String {
     let mut lines = vec![format!(
-        "{:<4} {:<52} {:<32} {:>8} {:>8}  {}",
+        "{:<8} {:<58} {:<40} {:>8} {:>8}  {}",
         "row", "work", "against", "ratio", "target", "verdict"
     )];
     for finding in findings {
@@ -112,8 +117,8 @@ pub fn table(findings: &[Finding]) -> String {
             .ratio
             .map_or("-".to_owned(), |ratio| ratio.to_string());
         lines.push(format!(
-            "{:<4} {:<52} {:<32} {ratio:>8} {:>8}  {}",
-            format!("{:?}", finding.row),
+            "{:<8} {:<58} {:<40} {ratio:>8} {:>8}  {}",
+            finding.row.name(),
             finding.work,
             finding.against,
             finding.target.words(),
@@ -122,7 +127,7 @@ pub fn table(findings: &[Finding]) -> String {
         if let Value::Object(details) = &finding.details {
             let named = details
                 .iter()
-                .map(|(name, value)| format!("     {name}: {value}"));
+                .map(|(name, value)| format!("         {name}: {value}"));
             lines.extend(named);
         }
     }

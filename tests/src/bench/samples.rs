@@ -24,6 +24,11 @@ impl Samples {
         self.times.push(time);
     }
 
+    /// The newest one; zero when there are none.
+    pub fn last(&self) -> Duration {
+        self.times.last().copied().unwrap_or_default()
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.times.len()
@@ -65,8 +70,12 @@ pub fn micros(time: Duration) -> u64 {
 
 /// How many times `one` is in `other`, to two digits.
 pub fn ratio(other: Duration, one: Duration) -> f64 {
-    let ratio = other.as_secs_f64() / one.as_secs_f64().max(1e-9);
-    (ratio * 100.0).round() / 100.0
+    rounded(other.as_secs_f64() / one.as_secs_f64().max(1e-9))
+}
+
+/// To two digits.
+pub fn rounded(number: f64) -> f64 {
+    (number * 100.0).round() / 100.0
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! P4: 64 clients that publish disjoint edits of one file at once, against one that does it in turn.
+//! P4: clients that publish disjoint edits of one file at once, against one that does it in turn.
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -12,29 +12,29 @@ use super::super::report::{Finding, Target, note};
 use super::super::samples::{Samples, ratio};
 use super::super::{Measured, Row, Settings};
 
-const CLIENTS: u64 = 64;
 /// Rounds of all clients at once.
 const CROWDS: usize = 8;
 /// Commits of git.
 const COMMITS: usize = 10;
 
 pub(super) fn measure(settings: &Settings) -> Measured<Finding> {
+    let count = settings.clients;
     note("making the tree");
     let mut place = Place::new(settings)?;
     let git = Git::new(&place.root())?;
     place.init()?;
     let mut clients = Vec::new();
-    for _ in 0..CLIENTS {
+    for _ in 0..count {
         clients.push(place.client()?);
     }
     place.settle();
-    note("64 at once, in turn with 64 one after the other");
+    note("all at once, in turn with as many one after the other");
     let [mut crowds, mut queues, mut commits] = [(); 3].map(|()| Samples::default());
-    for _ in 0..CROWDS {
+    for _ in 0..settings.rounds.min(CROWDS) {
         place.settle();
         crowds.add(at_once(&mut place, &mut clients)?);
         place.settle();
-        let all: Vec<_> = (0..CLIENTS).map(|_| submission(&place.edits(1))).collect();
+        let all: Vec<_> = (0..count).map(|_| submission(&place.edits(1))).collect();
         let first = clients.first_mut().ok_or("no client")?;
         queues.take(|| -> Measured<()> {
             for sent in all {
@@ -44,20 +44,20 @@ pub(super) fn measure(settings: &Settings) -> Measured<Finding> {
         })?;
     }
     if let Some(git) = &git {
-        for _ in 0..COMMITS {
+        for _ in 0..settings.rounds.min(COMMITS) {
             let edits = place.edits(1);
             git.edit(&edits)?;
             commits.take(|| git.publish(&edits))?;
         }
     }
-    let each = crowds.median() / u32::try_from(CLIENTS)?;
+    let each = crowds.median() / u32::try_from(count)?;
     Ok(Finding {
         row: Row::P4,
         work: format!(
-            "{CLIENTS} clients, one file each, of {} files",
+            "{count} clients, one file each, of {} files",
             settings.files
         ),
-        against: "one client, one after the other",
+        against: "one client, one after the other".to_owned(),
         ratio: Some(ratio(queues.median(), crowds.median())),
         target: Target::AtLeast(5.0),
         details: json!({
@@ -71,7 +71,7 @@ pub(super) fn measure(settings: &Settings) -> Measured<Finding> {
 }
 
 /// How long it takes until the last of all clients has its receipt.
-fn at_once(place: &mut Place, clients: &mut [Client]) -> Measured<Duration> {
+pub fn at_once(place: &mut Place, clients: &mut [Client]) -> Measured<Duration> {
     let edits = place.edits(clients.len() as u64);
     let barrier = Barrier::new(clients.len() + 1);
     std::thread::scope(|scope| {

@@ -9,9 +9,9 @@ use super::super::samples::{Samples, ratio};
 use super::super::{Measured, Row, Settings};
 
 /// Files of an edit.
-const EDITS: u64 = 5;
+pub const EDITS: u64 = 5;
 /// Publications before anything is timed.
-const WARM_UP: usize = 3;
+pub(super) const WARM_UP: usize = 3;
 
 pub(super) fn measure(settings: &Settings) -> Measured<Vec<Finding>> {
     note("making the tree");
@@ -61,7 +61,7 @@ pub(super) fn measure(settings: &Settings) -> Measured<Vec<Finding>> {
         Finding {
             row: Row::P1,
             work: work.clone(),
-            against: "git add + git commit",
+            against: "git add + git commit".to_owned(),
             ratio: against_git,
             target: Target::AtLeast(20.0),
             details: details.clone(),
@@ -69,7 +69,7 @@ pub(super) fn measure(settings: &Settings) -> Measured<Vec<Finding>> {
         Finding {
             row: Row::P3,
             work,
-            against: "the same bytes and syncs",
+            against: "the same bytes and syncs".to_owned(),
             ratio: Some(against_floor),
             target: Target::AtMost(3.0),
             details,
