@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use semaprax_protocol::LogicalPath;
 use semaprax_protocol::submission::EntryKind;
 
-use super::objects::FreshBlobs;
+use super::objects::{FreshBlobs, PackedBlob};
 use super::tree::{Branch, Entry, ListedLeaf, Tree, UNSTAMPED};
 use super::{Store, StoreError, StoreResult};
 use crate::world::{Disk, WorldError, WorldResult};
@@ -264,21 +264,23 @@ pub(super) fn copy_all(
             times.insert(leaf.stamp, time_of(store, leaf.stamp)?);
         }
     }
-    let disk = &*store.world.disk;
+    let (world, layout) = (&store.world, &store.layout);
+    let write = |((path, leaf), packed): (&ListedLeaf, PackedBlob)| {
+        let content = packed.unpack(world, layout)?;
+        let time = times.get(&leaf.stamp).copied();
+        let place = files.join(path.as_str());
+        write_leaf(&*world.disk, &place, leaf.kind, &content, modes, time)
+    };
     for chunk in copies.chunks(COPIES_AT_ONCE) {
-        let mut contents = Vec::with_capacity(chunk.len());
+        let mut packed = Vec::with_capacity(chunk.len());
         for (_, leaf) in chunk {
-            contents.push(fresh.content(store, &leaf.blob)?);
+            packed.push(fresh.packed(store, &leaf.blob)?);
         }
         chunk
             .par_iter()
             .with_min_len(COPIES_BY_ONE)
-            .zip(contents.par_iter())
-            .try_for_each(|((path, leaf), content)| {
-                let time = times.get(&leaf.stamp).copied();
-                let place = files.join(path.as_str());
-                write_leaf(disk, &place, leaf.kind, content, modes, time)
-            })?;
+            .zip(packed)
+            .try_for_each(write)?;
     }
     Ok(())
 }

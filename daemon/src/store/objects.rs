@@ -8,6 +8,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::sync::Arc;
 
 use camino::Utf8Path;
@@ -116,6 +117,14 @@ impl FreshBlobs {
         }
     }
 
+    /// The same, to be unpacked elsewhere: in a thread that has no database.
+    pub fn packed(&self, store: &Store, digest: &BlobDigest) -> StoreResult<PackedBlob> {
+        match self.blobs.get(digest) {
+            Some(blob) => Ok(PackedBlob(Packed::Fresh(Arc::clone(&blob.content)))),
+            None => store.database.packed_blob(digest),
+        }
+    }
+
     /// The outside name of a blob, from here or from the store.
     pub fn sha256(&self, store: &Store, digest: &BlobDigest) -> StoreResult<Sha256> {
         match self.blobs.get(digest) {
@@ -172,6 +181,19 @@ pub fn prepare(
 thread_local! {
     /// Making one takes longer than packing a file.
     static PACKER: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
+    /// The same.
+    static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> =
+        const { RefCell::new(None) };
+}
+
+fn unpack(data: &[u8], capacity: usize) -> io::Result<Vec<u8>> {
+    UNPACKER.with_borrow_mut(|unpacker| {
+        let unpacker = match unpacker {
+            Some(unpacker) => unpacker,
+            None => unpacker.insert(zstd::bulk::Decompressor::new()?),
+        };
+        unpacker.decompress(data, capacity)
+    })
 }
 
 fn pack(content: &[u8]) -> Option<Vec<u8>> {
@@ -192,6 +214,7 @@ fn of_object(error: WorldError) -> StoreError {
 }
 
 /// A row of the table.
+#[derive(Debug)]
 struct BlobRow {
     info: BlobInfo,
     encoding: i64,
@@ -390,29 +413,59 @@ impl Database {
         layout: &Layout,
         digest: &BlobDigest,
     ) -> StoreResult<Vec<u8>> {
-        let Some(BlobRow {
-            info,
-            encoding,
-            data,
-        }) = self.blob_row(digest, true)?
-        else {
-            return Err(StoreError::damaged(format!(
-                "blob {digest} is not in the store"
-            )));
-        };
-        let content = match (encoding, data) {
+        match self.packed_blob(digest)?.0 {
+            Packed::Fresh(content) => Ok(content.to_vec()),
+            Packed::Row(row) => row.unpack(world, layout),
+        }
+    }
+
+    /// A blob as the database has it.
+    fn packed_blob(&self, digest: &BlobDigest) -> StoreResult<PackedBlob> {
+        let found = self.blob_row(digest, true)?;
+        let missing = || StoreError::damaged(format!("blob {digest} is not in the store"));
+        Ok(PackedBlob(Packed::Row(found.ok_or_else(missing)?)))
+    }
+}
+
+/// A blob that is not unpacked yet.
+#[derive(Debug)]
+pub struct PackedBlob(Packed);
+
+#[derive(Debug)]
+enum Packed {
+    /// It is in memory whole.
+    Fresh(Arc<Vec<u8>>),
+    /// As the database has it.
+    Row(BlobRow),
+}
+
+impl PackedBlob {
+    /// Its bytes, checked against its digest.
+    pub fn unpack(self, world: &World, layout: &Layout) -> StoreResult<Arc<Vec<u8>>> {
+        match self.0 {
+            Packed::Fresh(content) => Ok(content),
+            Packed::Row(row) => row.unpack(world, layout).map(Arc::new),
+        }
+    }
+}
+
+impl BlobRow {
+    /// The bytes, checked against the digest.
+    fn unpack(self, world: &World, layout: &Layout) -> StoreResult<Vec<u8>> {
+        let digest = self.info.digest;
+        let content = match (self.encoding, self.data) {
             (ENCODING_RAW, Some(data)) => data,
             (ENCODING_ZSTD, Some(data)) => {
                 // The length is believed only as far as a row may go.
-                let capacity = usize::try_from(info.bytes)
+                let capacity = usize::try_from(self.info.bytes)
                     .unwrap_or(0)
                     .min(INLINE_BLOB_BYTES);
-                zstd::bulk::decompress(&data, capacity).map_err(|error| {
+                unpack(&data, capacity).map_err(|error| {
                     StoreError::damaged(format!("blob {digest} cannot be unpacked: {error}"))
                 })?
             }
             (ENCODING_FILE, _) => {
-                let content = world.disk.read(&layout.object(digest));
+                let content = world.disk.read(&layout.object(&digest));
                 content.map_err(of_object)?
             }
             _ => {
@@ -421,7 +474,7 @@ impl Database {
                 )));
             }
         };
-        if digest_of(&content) == *digest {
+        if digest_of(&content) == digest {
             Ok(content)
         } else {
             Err(StoreError::damaged(format!(

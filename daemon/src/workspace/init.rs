@@ -6,7 +6,10 @@
 //!
 //! Keeps invariants 1 and 4 from the first moment.
 
+use std::sync::mpsc::{self, Receiver};
+
 use camino::{Utf8Path, Utf8PathBuf};
+use rayon::prelude::*;
 use semaprax_protocol::documents::{InitStatus, Initialized, Skipped};
 use semaprax_protocol::limits::PAGE_ENTRIES;
 use semaprax_protocol::request::Init;
@@ -19,12 +22,15 @@ use crate::store::database::Database;
 use crate::store::generation::Manifest;
 use crate::store::history::{Event, EventDetail, Record, StoredRecord};
 use crate::store::layout::STATE_DIRECTORY;
-use crate::store::objects::prepare;
+use crate::store::objects::{Blob, PreparedBlob, prepare};
 use crate::store::recover::{active_of, confirm_in, ensure_tree, lock};
 use crate::store::tree::{Tree, stamped};
-use crate::store::{Layout, Store, StoreError, active, identity, own, trash};
+use crate::store::{Layout, Store, StoreError, StoreResult, active, identity, own, trash};
 use crate::world::source::{SourceDirectory, scan};
 use crate::world::{EntryType, World};
+
+/// Batches of an import that may wait to be inserted: bounds the memory it takes.
+const BATCHES_AHEAD: usize = 4;
 
 /// Imports `params.directory` as publication 1 of a new workspace. When `progress` answers `false`, or
 /// anything fails, nothing of it stays.
@@ -157,7 +163,7 @@ fn build(
     let mut store = Store {
         world: world.clone(),
         layout: layout.clone(),
-        database: Database::create(&staged)?,
+        database: Database::create_unsynced(&staged)?,
     };
     // The log and its index take the mode of the database.
     disk.set_mode(&staged, file_mode)?;
@@ -183,28 +189,43 @@ fn import_directory(
     // The sink writes while the draft reads nothing of the store: all nodes are made in memory.
     let nodes = NoNodes;
     let database = &mut store.database;
-    let mut sink = |blobs: Vec<crate::store::objects::Blob>| -> Result<(), Refusal> {
-        use rayon::prelude::*;
-        let prepared: Result<Vec<_>, StoreError> = blobs
-            .par_iter()
-            .map(|blob| prepare(&world, &layout, blob, false))
-            .collect();
-        let prepared = prepared?;
-        database.transaction(|database| {
-            prepared
-                .iter()
-                .try_for_each(|blob| database.insert_blob(blob))
-        })?;
-        Ok(database.checkpoint(false)?)
-    };
-    let mut importer = Importer {
-        source: &source,
-        names: params.names,
-        file_bytes: config.limits.file_bytes,
-        sink: &mut sink,
-        progress: &mut |done, total| progress(done, total),
-    };
-    import(scan, &nodes, &mut importer)?.ok_or_else(abandoned)
+    std::thread::scope(|scope| {
+        let (sender, batches) = mpsc::sync_channel::<Vec<PreparedBlob>>(BATCHES_AHEAD);
+        // Beside the reading and packing of the next ones.
+        let inserting = scope.spawn(move || insert(database, &batches));
+        let mut sink = |blobs: Vec<Blob>| -> Result<(), Refusal> {
+            let prepared: Result<Vec<_>, StoreError> = blobs
+                .par_iter()
+                .map(|blob| prepare(&world, &layout, blob, false))
+                .collect();
+            // Nobody takes it only when inserting has failed, and that is what is told.
+            sender.send(prepared?).map_err(|_| abandoned())
+        };
+        let mut importer = Importer {
+            source: &source,
+            names: params.names,
+            file_bytes: config.limits.file_bytes,
+            sink: &mut sink,
+            progress: &mut |done, total| progress(done, total),
+        };
+        let imported = import(scan, &nodes, &mut importer);
+        drop(sender);
+        match inserting.join() {
+            Ok(inserted) => inserted?,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+        imported?.ok_or_else(abandoned)
+    })
+}
+
+/// Names every batch in the database that is being made.
+fn insert(database: &mut Database, batches: &Receiver<Vec<PreparedBlob>>) -> StoreResult<()> {
+    for batch in batches {
+        database
+            .transaction(|database| batch.iter().try_for_each(|blob| database.insert_blob(blob)))?;
+        database.checkpoint(false)?;
+    }
+    Ok(())
 }
 
 fn record_first(
@@ -288,8 +309,8 @@ fn publish_first(store: Store, staged: &Utf8Path, stored: &StoredRecord) -> Resu
         }
     })?;
     let disk = &world.disk;
-    // SQLite synced it at the checkpoint; its name is about to say that all is there. Trees are not
-    // synced: one that is lost is made anew.
+    // The one sync of the database: its name is about to say that all is there. Trees are not synced:
+    // one that is lost is made anew.
     disk.sync_file(staged)?;
     // The name of the state directory in the workspace, before anyone can take it for a workspace:
     // whoever opens it after a kill answers at once.
