@@ -51,6 +51,7 @@ pub(super) fn measure(settings: &Settings) -> Measured<Vec<Finding>> {
         "withoutPause": without_pause.document(),
         "floor": floors.document(),
         "git": git.is_some().then(|| commits.document()),
+        "gitToFloor": git.is_some().then(|| ratio(commits.median(), floors.median())),
         "spares": has_spares,
     });
     let against_git = git

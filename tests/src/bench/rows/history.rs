@@ -12,7 +12,7 @@ use super::super::{Measured, Row, Settings};
 
 /// The short history has so many times fewer publications.
 const FEWER: u64 = 20;
-/// Files of the trees.
+/// Files of the trees, at most.
 const FILES: u64 = 1_000;
 
 struct Side {
@@ -27,7 +27,7 @@ struct Side {
 impl Side {
     fn new(settings: &Settings, publications: u64) -> Measured<Self> {
         let shape = Shape {
-            files: FILES,
+            files: settings.files.min(FILES),
             in_directory: 20,
             sizes: Sizes::Source,
         };
