@@ -19,8 +19,9 @@ use super::{Measured, Settings};
 use crate::process::{is_alive, make_writable, pid_of, within};
 use crate::torture::chance::Chance;
 
-/// How long spare trees are waited for.
+/// How long spare trees are waited for, and how much longer for each of so many files.
 const PATIENCE: Duration = Duration::from_secs(15);
+const FILES_A_SECOND: u64 = 10_000;
 /// A daemon nobody needs any more leaves by itself.
 const IDLE: &str = "300s";
 
@@ -78,16 +79,12 @@ impl Place {
         self.directory.join(name)
     }
 
-    /// So many files with new content.
+    /// So many files with new content, each of them once.
     pub fn edits(&mut self, count: u64) -> Vec<(String, String)> {
-        let Shape {
-            files,
-            in_directory,
-            ..
-        } = self.shape;
+        let files = self.shape.files;
         let first = self.chance.below(files);
-        // In directories of their own.
-        let step = files / count.max(1) + in_directory;
+        // As far apart as can be: in directories of their own where there are enough.
+        let step = (files / count.max(1)).max(1);
         (0..count)
             .map(|index| {
                 let path = self.shape.path((first + index * step) % files);
@@ -158,7 +155,8 @@ impl Place {
         let sealed = |place: &Utf8Path| {
             fs::metadata(place.join("files")).is_ok_and(|found| found.permissions().readonly())
         };
-        within(PATIENCE, || {
+        let patience = PATIENCE + Duration::from_secs(self.shape.files / FILES_A_SECOND);
+        within(patience, || {
             let spares = staging.read_dir_utf8().ok()?.flatten();
             (spares.filter(|spare| sealed(spare.path())).count() >= 2).then_some(())
         })
