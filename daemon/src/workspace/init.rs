@@ -163,7 +163,7 @@ fn build(
     let mut store = Store {
         world: world.clone(),
         layout: layout.clone(),
-        database: Database::create_unsynced(&staged)?,
+        database: Database::create(&staged)?,
     };
     // The log and its index take the mode of the database.
     disk.set_mode(&staged, file_mode)?;
@@ -309,8 +309,8 @@ fn publish_first(store: Store, staged: &Utf8Path, stored: &StoredRecord) -> Resu
         }
     })?;
     let disk = &world.disk;
-    // The one sync of the database: its name is about to say that all is there. Trees are not synced:
-    // one that is lost is made anew.
+    // SQLite synced it at the checkpoint; its name is about to say that all is there. Trees are not
+    // synced: one that is lost is made anew.
     disk.sync_file(staged)?;
     // The name of the state directory in the workspace, before anyone can take it for a workspace:
     // whoever opens it after a kill answers at once.

@@ -75,7 +75,7 @@ pub const OMISSIONS: [Omission; 17] = [
     omission(When::Init, &["sync-directory objects/R"], WITHOUT_JOURNAL),
     omission(When::Init, &["sync-file ACTIVE.next"], ALL_BUT_EXT4),
     omission(When::Init, &["sync-directory state"], ALL),
-    omission(When::Init, &["sync-file staging/store.db"], ALL),
+    omission(When::Init, &["sync-file staging/store.db"], &[]),
     omission(When::Init, &["sync-directory outside"], &[]),
     omission(When::Publish, &["sync-directory objects"], &[]),
     omission(When::Publish, &["sync-file staging/object-U"], ALL),

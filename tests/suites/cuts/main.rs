@@ -124,8 +124,7 @@ fn a_sync_that_is_left_out_is_noticed() {
     let object = of(When::Publish, "sync-directory objects/R");
     let opening = of(When::Open, "sync-file ACTIVE.next");
     let boot = of(When::Boot, "");
-    let import = of(When::Init, "sync-file staging/store.db");
-    check(Kind::Ext4WithoutJournal, &[active, name, object, import]);
+    check(Kind::Ext4WithoutJournal, &[active, name, object]);
     check(Kind::Xfs, &[opening, boot]);
 }
 

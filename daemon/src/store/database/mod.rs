@@ -4,8 +4,7 @@
 //! its log in, checks and mends it. Tables are read and written by `objects.rs`, `tree/`, `history/` through
 //! [`Database`].
 //!
-//! Keeps invariant 3: a committed transaction is durable (WAL, `synchronous=FULL`), but in a database that is being
-//! made by `init` and has no name yet.
+//! Keeps invariant 3: a committed transaction is durable (WAL, `synchronous=FULL`).
 
 mod opening;
 mod upkeep;

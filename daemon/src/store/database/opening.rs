@@ -112,18 +112,6 @@ impl Database {
         Ok(database)
     }
 
-    /// The same, for a database of which nothing is durable until it is opened again: who makes it syncs
-    /// the closed file once, before it gets its name.
-    pub fn create_unsynced(path: &Utf8Path) -> StoreResult<Self> {
-        let database = Self::create(path)?;
-        // Measured: a sync for each part of an import was most of its time.
-        database
-            .connection
-            .execute_batch("PRAGMA synchronous=OFF")
-            .context("be set up")?;
-        Ok(database)
-    }
-
     /// Opens the database for the one writer.
     pub fn open_writer(path: &Utf8Path) -> StoreResult<Self> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
