@@ -52,6 +52,8 @@ pub struct Importer<'import> {
     pub source: &'import SourceDirectory,
     /// The policy asked for; without it the strictest that no name offends.
     pub names: Option<NamePolicy>,
+    /// Bytes of the longest path taken.
+    pub path_bytes: usize,
     /// Bytes of the largest file taken.
     pub file_bytes: u64,
     /// Takes the blobs of a batch.
@@ -66,7 +68,7 @@ pub fn import(
     nodes: &dyn NodeSource,
     importer: &mut Importer<'_>,
 ) -> Result<Option<Imported>, Refusal> {
-    let (names, taken, mut skipped) = judge(scan.found, importer.names);
+    let (names, taken, mut skipped) = judge(scan.found, importer.names, importer.path_bytes);
     skipped.extend(scan.skipped);
     let empty = Tree::empty();
     let mut draft = Draft::of(&empty, nodes);
@@ -147,13 +149,14 @@ fn read_one(source: &SourceDirectory, path: &LogicalPath, limit: u64) -> Result<
 fn judge(
     found: Vec<FoundFile>,
     asked: Option<NamePolicy>,
+    path_bytes: usize,
 ) -> (NamePolicy, Vec<LogicalPath>, Vec<Skipped>) {
     let mut native = Vec::new();
     let mut skipped = Vec::new();
     for file in found {
         match file.path.parse::<LogicalPath>() {
-            Ok(path) => native.push(path),
-            Err(_) => skipped.push(Skipped {
+            Ok(path) if path.as_str().len() <= path_bytes => native.push(path),
+            _ => skipped.push(Skipped {
                 path: file.path,
                 reason: SkipReason::NameRefused,
             }),
@@ -226,13 +229,19 @@ mod tests {
                     path: (*name).to_owned(),
                     is_symlink: false,
                 });
-                let (got, _, skipped) = judge(found.collect(), asked);
+                let (got, _, skipped) = judge(found.collect(), asked, 20);
                 assert_eq!(got, policy, "{names:?}");
                 let skipped: Vec<String> =
                     skipped.into_iter().map(|skipped| skipped.path).collect();
                 assert_eq!(skipped, left_out, "{names:?}");
             };
         check(&["a", "b/c"], None, NamePolicy::Portable, &[]);
+        check(
+            &["a", "twenty-one bytes long"],
+            None,
+            NamePolicy::Portable,
+            &["twenty-one bytes long"],
+        );
         check(&["a:b", "c"], None, NamePolicy::Native, &[]);
         check(&["A/x", "a/y"], None, NamePolicy::Native, &[]);
         check(

@@ -220,6 +220,10 @@ impl Disk for TestDisk {
         self.real.read_directory(path)
     }
 
+    fn give_names(&self, path: &Utf8Path) -> WorldResult<Vec<String>> {
+        self.real.give_names(path)
+    }
+
     fn try_lock(
         &self,
         path: &Utf8Path,

@@ -71,6 +71,14 @@ fn check_paths(ledger: &Ledger, candidate: &Candidate) -> Result<(), Refusal> {
             );
             diagnostics.push(Diagnostic::new(Code::LimitExceeded, message).at(path.as_str()));
         }
+        if path.as_str().len() > ledger.store.layout.longest_path() {
+            let message = format!(
+                "`{path}` is too long for where the workspace lies: trees below `{}` leave room for {} bytes",
+                ledger.store.layout.generations(),
+                ledger.store.layout.longest_path()
+            );
+            diagnostics.push(Diagnostic::new(Code::PathRefused, message).at(path.as_str()));
+        }
         if difference.before.is_none()
             && let Err(refusal) = path.check(ledger.names)
         {

@@ -91,6 +91,7 @@ impl View<'_> {
         let mut importer = Importer {
             source: &source,
             names: Some(identity::name_policy(self.database)?),
+            path_bytes: self.layout.longest_path(),
             file_bytes: limits.file_bytes,
             sink: &mut sink,
             progress: &mut |_, _| true,

@@ -33,6 +33,7 @@ mod writer;
 use semaprax_protocol::{Code, Diagnostic, Refusal};
 
 use crate::config::{self, Config};
+use crate::workspace::STACK_BYTES;
 use crate::world::World;
 
 pub use options::{LogFormat, Options};
@@ -65,6 +66,7 @@ pub fn run_in(world: World, options: &Options) -> Result<(), Refusal> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .thread_name("server")
+        .thread_stack_size(STACK_BYTES)
         .enable_all()
         .build()
         .map_err(|error| failed("cannot start the server's threads", &error))?;

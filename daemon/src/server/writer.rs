@@ -19,7 +19,7 @@ use super::hosted::Hosted;
 use super::internal;
 use super::subscription::encode_event;
 use crate::engine::{Event, Input, Outcome, Ticket, Unrecorded};
-use crate::workspace::{Job, Uploads, Workspace, Writer, is_publication};
+use crate::workspace::{Job, STACK_BYTES, Uploads, Workspace, Writer, is_publication};
 
 /// How long nothing comes before idle work is begun.
 const IDLE_DELAY: Duration = Duration::from_millis(50);
@@ -59,6 +59,7 @@ pub(super) fn spawn(writer: Writer, tasks: Receiver<Task>, hosted: Arc<Hosted>) 
     };
     std::thread::Builder::new()
         .name("writer".to_owned())
+        .stack_size(STACK_BYTES)
         .spawn(move || thread.run(&tasks))
         .map(drop)
 }

@@ -15,6 +15,8 @@ use crate::world::{EntryType, World, WorldError};
 /// The form this build writes, without its version.
 const FORM: &str = "semaprax.active/";
 const VERSION: i64 = 1;
+/// Far more than it ever has.
+const MOST_BYTES: u64 = 64 << 10;
 
 /// What ACTIVE says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +108,10 @@ impl Active {
 
 /// Reads the pointer; `None` when there is none.
 pub fn read(world: &World, layout: &Layout) -> StoreResult<Option<Active>> {
+    let found = world.disk.metadata(&layout.active())?;
+    if found.is_some_and(|found| found.len > MOST_BYTES) {
+        return Err(StoreError::damaged("ACTIVE is longer than it ever is"));
+    }
     match world.disk.read(&layout.active()) {
         Ok(bytes) => Active::decode(&bytes).map(Some),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),

@@ -15,6 +15,9 @@ pub struct Layout {
     state: Utf8PathBuf,
 }
 
+/// The longest path that the kernel takes: `PATH_MAX` without the byte at its end.
+const PATH_BYTES: usize = 4095;
+
 impl Layout {
     /// The layout of the workspace at `root`, an absolute path.
     pub fn new(root: &Utf8Path) -> Self {
@@ -76,6 +79,12 @@ impl Layout {
         GenerationLayout {
             directory: self.generations().join(revision.to_string()),
         }
+    }
+
+    /// The bytes of the longest path of a file that can be read in a tree here.
+    pub fn longest_path(&self) -> usize {
+        let tree = self.generation(&Revision::from_bytes([0; 32])).files();
+        PATH_BYTES.saturating_sub(tree.as_str().len() + 1)
     }
 
     /// Candidates and whatever is being made.

@@ -37,6 +37,8 @@ const FILES: [&str; 11] = [
 ];
 /// Directories that are there or not.
 const DIRECTORIES: [&str; 3] = ["changes", "reserve", ASIDE];
+/// As much of a name as leaves room for what makes it another.
+const NAME_BYTES: usize = 200;
 /// Where what is not ours is put.
 const ASIDE: &str = "set-aside";
 
@@ -183,10 +185,14 @@ pub fn look(world: &World, layout: &Layout) -> WorldResult<Vec<Untidy>> {
     }
     for (name, content) in KEEP_OUT {
         let place = state.join(name);
-        let is_file =
-            matches!(world.disk.metadata(&place)?, Some(it) if it.kind == EntryType::File);
-        let is_there = world.disk.metadata(&place)?.is_some();
-        if !is_there || (is_file && world.disk.read(&place)? != content.as_bytes()) {
+        let is_right = match world.disk.metadata(&place)? {
+            None => false,
+            Some(it) if it.kind != EntryType::File => true,
+            Some(it) => {
+                it.len == content.len() as u64 && world.disk.read(&place)? == content.as_bytes()
+            }
+        };
+        if !is_right {
             found.push(untidy(name, Untidiness::Missing));
         }
     }
@@ -304,10 +310,26 @@ pub fn mend(world: &World, layout: &Layout, untidy: &Untidy) -> WorldResult<()> 
 pub fn set_aside(world: &World, layout: &Layout, place: &Utf8Path) -> WorldResult<()> {
     let disk = &world.disk;
     let aside = layout.state().join(ASIDE);
-    if disk.metadata(&aside)?.is_none() {
-        disk.create_directory(&aside, state_mode(world, layout)?)?;
+    match disk.metadata(&aside)? {
+        Some(found) if found.kind == EntryType::Directory => {}
+        // What stands in its place is put aside itself, once there is where to.
+        Some(_) => {
+            let replaced = layout
+                .state()
+                .join(format!("{ASIDE}.{}", world.entropy.uuid()));
+            disk.rename(&aside, &replaced)?;
+            disk.create_directory(&aside, state_mode(world, layout)?)?;
+            set_aside(world, layout, &replaced)?;
+            if *place == aside {
+                return Ok(());
+            }
+        }
+        None => disk.create_directory(&aside, state_mode(world, layout)?)?,
     }
-    let name = place.file_name().unwrap_or("unnamed");
+    let mut name = place.file_name().unwrap_or("unnamed");
+    name = name
+        .get(..name.floor_char_boundary(NAME_BYTES))
+        .unwrap_or(name);
     disk.rename(
         place,
         &aside.join(format!("{name}.{}", world.entropy.uuid())),

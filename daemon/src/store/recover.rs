@@ -209,6 +209,7 @@ fn trash_unknown(store: &Store) -> StoreResult<()> {
 
 fn clear_staging(store: &Store) -> StoreResult<()> {
     let staging = store.layout.staging();
+    store.world.disk.give_names(&staging)?;
     for (name, _) in store.world.disk.read_directory(&staging)? {
         trash::discard(&store.world, &store.layout, &staging.join(name))?;
     }

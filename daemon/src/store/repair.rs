@@ -27,12 +27,24 @@ pub fn repair_tree(store: &Store, files: &Utf8Path, faults: &[TreeFault]) -> Sto
         let place = files.join(&fault.path);
         match (&fault.fault, &fault.leaf) {
             (Fault::Directory(_), _) => {}
-            (Fault::Foreign, _) => unsealed(store, &place, |store| {
-                trash::discard(&store.world, &store.layout, &place).map_err(Into::into)
-            })?,
+            (Fault::Foreign, _) => unsealed(store, &place, |store| discard_foreign(store, &place))?,
             (_, Some(leaf)) => replace_leaf(store, &place, leaf)?,
             (_, None) => {}
         }
+    }
+    Ok(())
+}
+
+/// Moves what does not belong to a tree into the trash. Of a name that is not UTF-8 the path is not the name:
+/// all such names of its directory go with the first.
+fn discard_foreign(store: &Store, place: &Utf8Path) -> StoreResult<()> {
+    if let Some(directory) = place.parent() {
+        for name in store.world.disk.give_names(directory)? {
+            trash::discard(&store.world, &store.layout, &directory.join(name))?;
+        }
+    }
+    if store.world.disk.metadata(place)?.is_some() {
+        trash::discard(&store.world, &store.layout, place)?;
     }
     Ok(())
 }

@@ -27,13 +27,21 @@ pub fn is_low(world: &World, layout: &Layout) -> bool {
 /// Makes what is missing of it, when there is plenty of room; whether all of it is there.
 pub fn keep(world: &World, layout: &Layout) -> WorldResult<bool> {
     let (disk, place) = (&world.disk, layout.reserve());
-    let is_there = disk.metadata(&place)?.is_some();
+    let is_there = match disk.metadata(&place)? {
+        Some(found) if found.kind != EntryType::Directory => return Ok(false),
+        found => found.is_some(),
+    };
     let names = if is_there {
         disk.read_directory(&place)?
     } else {
         Vec::new()
     };
-    if names.len() >= FILES {
+    let is_taken = |number: &usize| {
+        let number = number.to_string();
+        names.iter().any(|(name, _)| *name == number)
+    };
+    let missing: Vec<usize> = (0..FILES).filter(|number| !is_taken(number)).collect();
+    if missing.is_empty() {
         return Ok(true);
     }
     let (bytes, inodes) = disk.free_space(layout.state())?;
@@ -45,24 +53,25 @@ pub fn keep(world: &World, layout: &Layout) -> WorldResult<bool> {
         let mode = disk.metadata(&layout.objects())?;
         disk.create_directory(&place, mode.map_or(0o700, |found| found.mode))?;
     }
-    for number in 0..FILES {
+    for number in missing {
         let name = number.to_string();
-        if !names.iter().any(|(found, _)| *found == name) {
-            disk.create(&place.join(&name), &filler(&name), 0o400)?;
-        }
+        disk.create(&place.join(&name), &filler(&name), 0o400)?;
     }
     Ok(true)
 }
 
-/// Gives it back; whether there was anything.
+/// Gives it back; whether there was anything. What else lies there is not ours, and where a link in its place
+/// leads neither.
 pub fn release(world: &World, layout: &Layout) -> WorldResult<bool> {
     let place = layout.reserve();
-    if world.disk.metadata(&place)?.is_none() {
+    let found = world.disk.metadata(&place)?;
+    if found.is_none_or(|found| found.kind != EntryType::Directory) {
         return Ok(false);
     }
+    let is_ours = |name: &str| name.parse().is_ok_and(|number: usize| number < FILES);
     let mut any = false;
     for (name, kind) in world.disk.read_directory(&place)? {
-        if kind != EntryType::Directory {
+        if kind == EntryType::File && is_ours(&name) {
             world.disk.remove_file(&place.join(&name))?;
             any = true;
         }

@@ -38,6 +38,7 @@ pub fn empty(world: &World, layout: &Layout, goes_on: &dyn Fn() -> bool) -> Worl
         return Ok(0);
     }
     let mut stays = None;
+    world.disk.give_names(&trash)?;
     for (name, kind) in world.disk.read_directory(&trash)? {
         // One that cannot be removed does not keep the others.
         match remove_while(world, &trash.join(name), kind, goes_on) {
@@ -79,6 +80,7 @@ fn remove_while(
     }
     disk.set_mode(place, 0o700)?;
     let mut freed = disk.metadata(place)?.map_or(0, |found| found.allocated);
+    disk.give_names(place)?;
     for (name, kind) in disk.read_directory(place)? {
         freed += remove_while(world, &place.join(name), kind, goes_on)?;
     }

@@ -189,6 +189,7 @@ impl Writer {
         let mut importer = Importer {
             source: &source,
             names: Some(self.ledger.names),
+            path_bytes: store.layout.longest_path(),
             file_bytes: limits.file_bytes,
             sink: &mut sink,
             progress: &mut |_, _| true,

@@ -43,6 +43,8 @@ pub fn initialize(
     let root = &params.directory;
     check_place(world, root, params.force)?;
     let layout = Layout::new(root);
+    // What a link leads to is somebody's, and this is about to be cleared.
+    own::must_be(world, layout.state(), EntryType::Directory)?;
     let mode = if params.shared { 0o755 } else { 0o700 };
     if world.disk.metadata(layout.state())?.is_none() {
         world.disk.create_directory(layout.state(), mode)?;
@@ -204,6 +206,7 @@ fn import_directory(
         let mut importer = Importer {
             source: &source,
             names: params.names,
+            path_bytes: layout.longest_path(),
             file_bytes: config.limits.file_bytes,
             sink: &mut sink,
             progress: &mut |done, total| progress(done, total),

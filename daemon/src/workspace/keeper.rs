@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use super::STACK_BYTES;
 use crate::store::database::{Database, ReadMode};
 use crate::store::spares::{Chore, Pool, Spare, build, refresh};
 use crate::store::{Layout, Store, StoreResult, own};
@@ -29,6 +30,7 @@ impl Keeper {
         let shared = Arc::clone(&pool);
         let thread = std::thread::Builder::new()
             .name("keeper".to_owned())
+            .stack_size(STACK_BYTES)
             .spawn(move || run(&world, &layout, &shared));
         if thread.is_err() {
             pool.close();

@@ -56,6 +56,10 @@ pub struct Holder {
     pub pid: u32,
 }
 
+/// Stack of a thread that goes through trees: a path has at most 2,048 segments, and each is a call deeper.
+/// Only what is used of it takes memory.
+pub const STACK_BYTES: usize = 16 << 20;
+
 /// Content that a connection sent ahead with `blob.put`, by SHA-256.
 pub type Uploads = BTreeMap<Sha256, Arc<Vec<u8>>>;
 

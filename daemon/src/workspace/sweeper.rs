@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 
+use super::STACK_BYTES;
 use crate::store::{Layout, trash};
 use crate::world::World;
 
@@ -32,6 +33,7 @@ impl Sweeper {
         let stop = Arc::clone(&stopping);
         let thread = std::thread::Builder::new()
             .name("sweeper".to_owned())
+            .stack_size(STACK_BYTES)
             .spawn(move || run(&world, &layout, &asked, &stop))?;
         Ok(Self {
             requests: Some(requests),

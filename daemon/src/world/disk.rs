@@ -41,6 +41,9 @@ pub struct Metadata {
     pub allocated: u64,
 }
 
+/// How the names begin that replace names which are not UTF-8.
+pub(super) const GIVEN_NAME: &str = "not-utf-8-";
+
 /// What kind of file system a path lies on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Filesystem {
@@ -127,6 +130,12 @@ pub trait Disk: Send + Sync {
     /// The names in a directory, sorted. Names that are not UTF-8 come with replaced bytes: the store
     /// makes none, so such a name is foreign in any case.
     fn read_directory(&self, path: &Utf8Path) -> WorldResult<Vec<(String, EntryType)>>;
+    /// Gives every name in a directory that is not UTF-8 one that begins with [`GIVEN_NAME`], so that it can be
+    /// dealt with; answers the given names. A disk that has no such names has nothing to do.
+    fn give_names(&self, path: &Utf8Path) -> WorldResult<Vec<String>> {
+        let _ = path;
+        Ok(Vec::new())
+    }
     /// Takes a lock without waiting, on a file that is made when missing (`create`); `None` when
     /// another holder excludes it.
     fn try_lock(

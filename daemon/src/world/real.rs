@@ -18,7 +18,7 @@ use camino::Utf8Path;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps};
 use semaprax_protocol::Timestamp;
 
-use super::disk::{Disk, EntryType, FileLock, Filesystem, Metadata, OpenedFile};
+use super::disk::{Disk, EntryType, FileLock, Filesystem, GIVEN_NAME, Metadata, OpenedFile};
 use super::{Clock, Entropy, WorldError, WorldResult};
 
 /// The real disk, clock and entropy.
@@ -231,6 +231,23 @@ impl Disk for RealWorld {
             Ok(names)
         };
         read().context("list", path)
+    }
+
+    fn give_names(&self, path: &Utf8Path) -> WorldResult<Vec<String>> {
+        let give = || -> io::Result<_> {
+            let mut given = Vec::new();
+            for entry in fs::read_dir(path)? {
+                let name = entry?.file_name();
+                if name.to_str().is_none() {
+                    let digest = blake3::hash(name.as_encoded_bytes()).to_hex();
+                    let new = format!("{GIVEN_NAME}{digest}");
+                    fs::rename(path.as_std_path().join(&name), path.join(&new))?;
+                    given.push(new);
+                }
+            }
+            Ok(given)
+        };
+        give().context("give names in", path)
     }
 
     fn try_lock(

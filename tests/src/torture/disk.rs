@@ -315,6 +315,10 @@ impl Disk for KillingDisk {
         self.step("read-directory", path, || REAL.read_directory(path))
     }
 
+    fn give_names(&self, path: &Utf8Path) -> WorldResult<Vec<String>> {
+        REAL.give_names(path)
+    }
+
     fn try_lock(
         &self,
         path: &Utf8Path,

@@ -7,6 +7,7 @@ mod holding;
 mod ids;
 mod journal;
 mod large;
+mod outside;
 mod reading;
 mod recovery;
 mod spares;

@@ -16,6 +16,7 @@ use super::super::objects::FreshBlobs;
 use super::super::tree::{Difference, Found, ListedLeaf, Tree, restamped};
 use super::super::{Store, StoreError, StoreResult};
 use super::{Current, Spare, place_of};
+use crate::world::{Disk, EntryType};
 
 /// Mode of a directory while names in it change.
 const OPEN_DIRECTORY: u32 = 0o755;
@@ -51,6 +52,7 @@ pub fn patch(
     let mut plan = plan(store, spare, current, target)?;
     let files = spare.files();
     let disk = &*store.world.disk;
+    check_directories(disk, &files, &plan.directories)?;
     for directory in &plan.directories.kept {
         disk.set_mode(&place_of(&files, directory), OPEN_DIRECTORY)?;
     }
@@ -75,6 +77,33 @@ pub fn patch(
     seal(store, spare, &files, &plan.directories)?;
     let kept = spare.tree.root().files() - plan.gone.len() as u64;
     Ok(Made::of(plan.copies, linked + kept))
+}
+
+/// Refuses a spare in which something else has come into the place of a directory since it was looked through:
+/// what a link leads to is somebody's.
+fn check_directories(
+    disk: &dyn Disk,
+    files: &Utf8Path,
+    directories: &Directories,
+) -> StoreResult<()> {
+    let mut looked_at = BTreeSet::new();
+    for directory in directories.kept.iter().chain(&directories.removed) {
+        let ends = directory.match_indices('/').map(|(end, _)| end);
+        let above = ends.filter_map(|end| directory.get(..end));
+        for part in [""].into_iter().chain(above).chain([directory.as_str()]) {
+            if !looked_at.insert(part) {
+                continue;
+            }
+            let place = place_of(files, part);
+            let found = disk.metadata(&place)?;
+            if found.is_none_or(|found| found.kind != EntryType::Directory) {
+                return Err(StoreError::damaged(format!(
+                    "`{place}` is no directory any more"
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn seal(
