@@ -95,7 +95,7 @@ fn what_is_set_aside_stays_in_the_state_directory() {
     };
     check("a link", &|aside, outside| symlink(outside, aside).unwrap());
     check("a dangling link", &|aside, _| {
-        symlink("nowhere", aside).unwrap()
+        symlink("nowhere", aside).unwrap();
     });
     check("a file", &|aside, _| fs::write(aside, "").unwrap());
 }
