@@ -271,7 +271,7 @@ pub fn mend(world: &World, layout: &Layout, untidy: &Untidy) -> WorldResult<()> 
         state.join(&untidy.path)
     };
     match untidy.what {
-        Untidiness::Foreign => set_aside(world, layout, &place),
+        Untidiness::Foreign => set_foreign_aside(world, layout, &place),
         // All content is in it: whatever it is, a person has to look.
         Untidiness::Replaced(_) if place == layout.database() => {
             let reason = std::io::Error::other("a person has to put it right");
@@ -303,6 +303,20 @@ pub fn mend(world: &World, layout: &Layout, untidy: &Untidy) -> WorldResult<()> 
             }
             disk.create_directory(&place, state_mode(world, layout)?)
         }
+    }
+}
+
+/// Puts what is not ours aside. Of a name that is not UTF-8 the path is not the name: all such names of its
+/// directory go with the first.
+pub fn set_foreign_aside(world: &World, layout: &Layout, place: &Utf8Path) -> WorldResult<()> {
+    if let Some(directory) = place.parent() {
+        for name in world.disk.give_names(directory)? {
+            set_aside(world, layout, &directory.join(name))?;
+        }
+    }
+    match world.disk.metadata(place)? {
+        Some(_) => set_aside(world, layout, place),
+        None => Ok(()),
     }
 }
 

@@ -161,6 +161,32 @@ fn names_that_are_not_utf_8_close_nothing() {
 }
 
 #[test]
+fn names_that_are_not_utf_8_are_set_aside() {
+    for place in [".", "objects", "generations"] {
+        let mut fixture = fixture();
+        fixture.close();
+        let directory = fixture.state(place);
+        for odd in [&b"bad\xff"[..], b"bad\xfe"] {
+            fs::create_dir(directory.as_std_path().join(OsStr::from_bytes(odd))).unwrap();
+        }
+        let (world, layout) = (World::real(), Layout::new(&fixture.root));
+        let found = own::look(&world, &layout).unwrap();
+        assert_eq!(found.len(), 2, "{place}: {found:?}");
+        for untidy in &found {
+            own::mend(&world, &layout, untidy).unwrap();
+        }
+        assert_eq!(own::look(&world, &layout).unwrap(), [], "{place}");
+        assert_eq!(
+            fs::read_dir(fixture.state("set-aside")).unwrap().count(),
+            2,
+            "{place}"
+        );
+        fixture.open().unwrap();
+        check_whole(&mut fixture);
+    }
+}
+
+#[test]
 fn a_path_that_no_tree_has_room_for_is_refused() {
     // As the threads of a daemon: two thousand directories in one another are as many calls.
     let deep = std::thread::Builder::new().stack_size(STACK_BYTES);

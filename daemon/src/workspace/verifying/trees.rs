@@ -115,7 +115,7 @@ impl Check<'_> {
                 match revision {
                     Some(_) => trash::discard(&store.world, &store.layout, &place)?,
                     // Not ours: a person decides.
-                    None => own::set_aside(&store.world, &store.layout, &place)?,
+                    None => own::set_foreign_aside(&store.world, &store.layout, &place)?,
                 }
             }
             let detail = "no publication has this generation".to_owned();
