@@ -130,7 +130,7 @@ pub trait Disk: Send + Sync {
     /// The names in a directory, sorted. Names that are not UTF-8 come with replaced bytes: the store
     /// makes none, so such a name is foreign in any case.
     fn read_directory(&self, path: &Utf8Path) -> WorldResult<Vec<(String, EntryType)>>;
-    /// Gives every name in a directory that is not UTF-8 one that begins with [`GIVEN_NAME`], so that it can be
+    /// Gives every name in a directory that is not UTF-8 one that begins with `not-utf-8-`, so that it can be
     /// dealt with; answers the given names. A disk that has no such names has nothing to do.
     fn give_names(&self, path: &Utf8Path) -> WorldResult<Vec<String>> {
         let _ = path;
