@@ -108,27 +108,11 @@ pub fn check(world: &World, layout: &Layout) -> StoreResult<()> {
     for suffix in ["", "-wal", "-shm", "-journal"] {
         let place = Utf8PathBuf::from(format!("{}{suffix}", layout.database()));
         must_be(world, &place, EntryType::File)?;
-        must_be_alone(world, &place)?;
     }
-    must_be_alone(world, &layout.lock())?;
     for (_, place) in directories(layout) {
         must_be(world, &place, EntryType::Directory)?;
     }
     Ok(())
-}
-
-/// Refuses a file that is written in place when it has another name too: the other one is somebody's, or that of
-/// a workspace that was copied by links, and two logs of one database destroy it.
-fn must_be_alone(world: &World, place: &Utf8Path) -> StoreResult<()> {
-    match world.disk.metadata(place)? {
-        Some(found) if found.kind == EntryType::File && found.links > 1 => {
-            Err(StoreError::damaged(format!(
-                "`{place}` has {} names (hard links): copy the file under its name here, so that it has one",
-                found.links
-            )))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Refuses what is at `place` when it is not of this kind; nothing there is fine.

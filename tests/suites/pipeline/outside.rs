@@ -137,29 +137,6 @@ fn a_link_in_a_spare_is_not_gone_through() {
 }
 
 #[test]
-fn a_file_that_is_written_in_place_has_one_name() {
-    for name in ["LOCK", "store.db", "store.db-wal", "store.db-shm"] {
-        let mut fixture = fixture();
-        fixture.close();
-        let outside = Outside::beside(&fixture);
-        let place = fixture.state(name);
-        let other = fixture.beside("other");
-        if !place.exists() {
-            fs::write(&place, "").unwrap();
-        }
-        fs::hard_link(&place, &other).unwrap();
-        let before = fs::read(&other).unwrap();
-        let refusal = fixture.open().unwrap_err();
-        assert_eq!(refusal.code(), Code::WorkspaceDamaged, "{name}");
-        assert_eq!(fs::read(&other).unwrap(), before, "{name}");
-        outside.is_as_it_was(name);
-        fs::remove_file(&other).unwrap();
-        fixture.open().unwrap();
-        check_whole(&mut fixture);
-    }
-}
-
-#[test]
 fn names_that_are_not_utf_8_close_nothing() {
     let odd = OsStr::from_bytes(b"bad\xff");
     for place in ["staging", "trash", "generations", "objects", "."] {
