@@ -255,7 +255,7 @@ fn after_a_repair_of_a_flipped_bit_no_answer_is_wrong() {
     );
     let target = database(&fixture);
     let trees = crate::cases::Trees::of(&fixture);
-    flip_all(&mut fixture, &target, 7, &mut tally, |fixture| {
+    flip_all(&mut fixture, &target, 2, &mut tally, |fixture| {
         let noticed = repaired(fixture, &before, &mut outcomes);
         fixture.kill();
         active.restore();
