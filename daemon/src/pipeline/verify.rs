@@ -59,6 +59,7 @@ fn check_directory(ledger: &Ledger, candidate: &mut Candidate) -> StoreResult<()
 
 fn check_paths(ledger: &Ledger, candidate: &Candidate) -> Result<(), Refusal> {
     let mut diagnostics = Vec::new();
+    let longest = ledger.store.layout.longest_path();
     for difference in &candidate.differences {
         let Some(after) = difference.after else {
             continue;
@@ -71,11 +72,10 @@ fn check_paths(ledger: &Ledger, candidate: &Candidate) -> Result<(), Refusal> {
             );
             diagnostics.push(Diagnostic::new(Code::LimitExceeded, message).at(path.as_str()));
         }
-        if path.as_str().len() > ledger.store.layout.longest_path() {
+        if path.as_str().len() > longest {
+            let generations = ledger.store.layout.generations();
             let message = format!(
-                "`{path}` is too long for where the workspace lies: trees below `{}` leave room for {} bytes",
-                ledger.store.layout.generations(),
-                ledger.store.layout.longest_path()
+                "`{path}` is too long for where the workspace lies: trees below `{generations}` leave room for {longest} bytes"
             );
             diagnostics.push(Diagnostic::new(Code::PathRefused, message).at(path.as_str()));
         }

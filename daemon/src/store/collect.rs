@@ -22,14 +22,48 @@ use crate::world::{EntryType, FileLock};
 /// What decides about trees.
 #[derive(Debug, Clone, Copy)]
 pub struct TreeRule {
-    /// The tip.
-    pub tip: Seq,
-    /// Trees of this many of the newest publications are kept.
-    pub keep: u64,
-    /// Trees younger than this are kept.
-    pub min_age: Duration,
-    /// But not those that have this many trees of later publications.
-    pub young_trees: u64,
+    tip: Seq,
+    keep: u64,
+    min_age: Duration,
+    /// Only trees of this publication and later ones are young, whatever their age.
+    young_from: u64,
+}
+
+impl TreeRule {
+    /// Kept are the trees of the `keep` newest publications, and those younger than `min_age`; but for
+    /// those with `young_trees` trees of later publications (without it age alone decides). These are
+    /// counted here, once: nobody waits for it who wants a lease meanwhile.
+    pub fn new(
+        store: &Store,
+        tip: Seq,
+        keep: u64,
+        min_age: Duration,
+        young_trees: Option<u64>,
+    ) -> StoreResult<Self> {
+        let young_from = young_trees.map_or(Ok(0), |count| young_from(store, count))?;
+        Ok(Self {
+            tip,
+            keep,
+            min_age,
+            young_from,
+        })
+    }
+}
+
+/// The publication of the last tree that has fewer than `count` trees of later publications.
+fn young_from(store: &Store, count: u64) -> StoreResult<u64> {
+    let Some(place) = count.checked_sub(1) else {
+        return Ok(u64::MAX);
+    };
+    let mut seqs = Vec::new();
+    for revision in materialized(store)? {
+        seqs.extend(store.database.seq_of_revision(&revision)?);
+    }
+    seqs.sort_unstable_by_key(|seq| std::cmp::Reverse(*seq));
+    let last = usize::try_from(place)
+        .ok()
+        .and_then(|place| seqs.get(place));
+    Ok(last.map_or(0, |seq| seq.get()))
 }
 
 /// The generations that have a tree on disk.
@@ -70,7 +104,8 @@ pub fn reasons(
     if pins.contains(revision) {
         reasons.push(KeptReason::Pinned);
     }
-    if is_young(store, rule, revision)? && has_fewer_after(store, rule, seq)? {
+    let is_late = seq.is_none_or(|seq| seq.get() >= rule.young_from);
+    if is_late && is_young(store, rule, revision)? {
         reasons.push(KeptReason::Young);
     }
     if seq.is_some_and(|seq| seq.get() + rule.keep > rule.tip.get()) {
@@ -94,19 +129,6 @@ fn is_young(store: &Store, rule: TreeRule, revision: &Revision) -> StoreResult<b
         .saturating_sub(found.mtime);
     Ok(rule.min_age > Duration::ZERO
         && u128::try_from(age).map_or(true, |age| age < rule.min_age.as_nanos()))
-}
-
-/// Whether fewer trees of later publications are there than make a tree old.
-fn has_fewer_after(store: &Store, rule: TreeRule, seq: Option<Seq>) -> StoreResult<bool> {
-    let Some(seq) = seq.filter(|_| rule.young_trees < u64::MAX) else {
-        return Ok(true);
-    };
-    let mut after = 0;
-    for other in materialized(store)? {
-        let other = store.database.seq_of_revision(&other)?;
-        after += u64::from(other.is_some_and(|other| other > seq));
-    }
-    Ok(after < rule.young_trees)
 }
 
 /// Trees whose age lies ahead of the clock, which was wrong then or is now, begin to age now: they would

@@ -306,39 +306,48 @@ pub fn mend(world: &World, layout: &Layout, untidy: &Untidy) -> WorldResult<()> 
     }
 }
 
-/// Puts what is not ours aside. Of a name that is not UTF-8 the path is not the name: all such names of its
-/// directory go with the first.
+/// Puts what is not ours aside.
 pub fn set_foreign_aside(world: &World, layout: &Layout, place: &Utf8Path) -> WorldResult<()> {
+    let places = foreign_at(world, place)?;
+    places
+        .iter()
+        .try_for_each(|place| set_aside(world, layout, place))
+}
+
+/// What is meant by a foreign name of a listing. Of a name that is not UTF-8 it is not the name: all such names
+/// of its directory are given others, and go with the first.
+pub fn foreign_at(world: &World, place: &Utf8Path) -> WorldResult<Vec<Utf8PathBuf>> {
+    let mut places = Vec::new();
     if let Some(directory) = place.parent() {
-        for name in world.disk.give_names(directory)? {
-            set_aside(world, layout, &directory.join(name))?;
-        }
+        let given = world.disk.give_names(directory)?;
+        places.extend(given.into_iter().map(|name| directory.join(name)));
     }
-    match world.disk.metadata(place)? {
-        Some(_) => set_aside(world, layout, place),
-        None => Ok(()),
+    if world.disk.metadata(place)?.is_some() {
+        places.push(place.to_owned());
     }
+    Ok(places)
 }
 
 /// Puts something where it is in nobody's way. It is kept until a person removes it.
 pub fn set_aside(world: &World, layout: &Layout, place: &Utf8Path) -> WorldResult<()> {
     let disk = &world.disk;
     let aside = layout.state().join(ASIDE);
-    match disk.metadata(&aside)? {
-        Some(found) if found.kind == EntryType::Directory => {}
+    if !is_directory(world, &aside)? {
         // What stands in its place is put aside itself, once there is where to.
-        Some(_) => {
-            let replaced = layout
-                .state()
-                .join(format!("{ASIDE}.{}", world.entropy.uuid()));
+        let replaced = layout
+            .state()
+            .join(format!("{ASIDE}.{}", world.entropy.uuid()));
+        let is_taken = disk.metadata(&aside)?.is_some();
+        if is_taken {
             disk.rename(&aside, &replaced)?;
-            disk.create_directory(&aside, state_mode(world, layout)?)?;
-            set_aside(world, layout, &replaced)?;
-            if *place == aside {
-                return Ok(());
-            }
         }
-        None => disk.create_directory(&aside, state_mode(world, layout)?)?,
+        disk.create_directory(&aside, state_mode(world, layout)?)?;
+        if is_taken {
+            set_aside(world, layout, &replaced)?;
+        }
+    }
+    if *place == aside {
+        return Ok(());
     }
     let mut name = place.file_name().unwrap_or("unnamed");
     name = name

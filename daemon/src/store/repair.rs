@@ -11,7 +11,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::check::{Fault, TreeFault};
 use super::checkout::{Modes, SEALED_DIRECTORY, time_of, write_leaf};
 use super::tree::Leaf;
-use super::{Store, StoreResult, trash};
+use super::{Store, StoreResult, own, trash};
 use crate::world::EntryType;
 
 /// Mends these faults of the tree at `files`.
@@ -35,16 +35,10 @@ pub fn repair_tree(store: &Store, files: &Utf8Path, faults: &[TreeFault]) -> Sto
     Ok(())
 }
 
-/// Moves what does not belong to a tree into the trash. Of a name that is not UTF-8 the path is not the name:
-/// all such names of its directory go with the first.
+/// Moves what does not belong to a tree into the trash.
 fn discard_foreign(store: &Store, place: &Utf8Path) -> StoreResult<()> {
-    if let Some(directory) = place.parent() {
-        for name in store.world.disk.give_names(directory)? {
-            trash::discard(&store.world, &store.layout, &directory.join(name))?;
-        }
-    }
-    if store.world.disk.metadata(place)?.is_some() {
-        trash::discard(&store.world, &store.layout, place)?;
+    for place in own::foreign_at(&store.world, place)? {
+        trash::discard(&store.world, &store.layout, &place)?;
     }
     Ok(())
 }

@@ -197,12 +197,13 @@ impl Workspace {
             let revision = stored.record.revision;
             let generation = store.layout.generation(&revision);
             let materialized = store.world.disk.metadata(generation.directory())?.is_some();
-            let rule = TreeRule {
-                tip,
-                keep: self.retention.trees,
-                min_age: self.retention.young,
-                young_trees: self.retention.young_trees,
-            };
+            let Retention {
+                trees,
+                young,
+                young_trees,
+                ..
+            } = self.retention;
+            let rule = TreeRule::new(store, tip, trees, young, Some(young_trees))?;
             let pins = store.database.pins()?;
             let reasons = reasons(store, rule, &revision, &pins, &self.leases())?;
             Ok(Why {

@@ -11,6 +11,7 @@ use semaprax_protocol::{Refusal, Revision, SchemaTag};
 use serde_json::json;
 
 use super::Writer;
+use crate::config::Retention;
 use crate::store::StoreResult;
 use crate::store::collect::{
     Recycled, TreeRule, materialized, reasons, recycle, remove, settle_ages,
@@ -27,19 +28,14 @@ impl Writer {
         if !params.dry_run {
             settle_ages(&self.ledger.store)?;
         }
-        let min_age = params
-            .min_age_ms
-            .map_or(self.retention.young, Duration::from_millis);
-        let rule = TreeRule {
-            keep: params.keep.unwrap_or(self.retention.trees),
-            min_age,
+        let keep = params.keep.unwrap_or(self.retention.trees);
+        let (min_age, young_trees) = match params.min_age_ms {
             // Who names an age means it.
-            young_trees: match params.min_age_ms {
-                Some(_) => u64::MAX,
-                None => self.retention.young_trees,
-            },
-            ..self.tree_rule()
+            Some(age) => (Duration::from_millis(age), None),
+            None => (self.retention.young, Some(self.retention.young_trees)),
         };
+        let tip = self.ledger.tip.stored.record.seq;
+        let rule = TreeRule::new(&self.ledger.store, tip, keep, min_age, young_trees)?;
         let mut collection = self.collect_trees(rule, params.dry_run)?;
         if !params.dry_run {
             collection.freed_bytes = self.empty_trash_here();
@@ -71,25 +67,29 @@ impl Writer {
         self.collect(&params).map(drop)
     }
 
-    /// What the settings say about trees.
-    fn tree_rule(&self) -> TreeRule {
-        TreeRule {
-            tip: self.ledger.tip.stored.record.seq,
-            keep: self.retention.trees,
-            min_age: self.retention.young,
-            young_trees: self.retention.young_trees,
-        }
-    }
-
     /// After a publication: what has too many trees after it to be young makes room. Where one more spare
     /// is wanted, it becomes one.
     pub fn tidy(&mut self) {
-        let rule = self.tree_rule();
-        let young = match rule.min_age {
+        let Retention {
+            trees: keep,
+            young: min_age,
+            young_trees,
+            ..
+        } = self.retention;
+        let young = match min_age {
             Duration::ZERO => 0,
-            _ => rule.young_trees,
+            _ => young_trees,
         };
-        let kept = usize::try_from(rule.keep.max(young).max(1)).unwrap_or(usize::MAX);
+        let kept = usize::try_from(keep.max(young).max(1)).unwrap_or(usize::MAX);
+        if self.ledger.standing.len() <= kept {
+            return;
+        }
+        let tip = self.ledger.tip.stored.record.seq;
+        let rule = TreeRule::new(&self.ledger.store, tip, keep, min_age, Some(young_trees));
+        let rule = match rule {
+            Ok(rule) => rule,
+            Err(error) => return tracing::warn!(%error, "no tree can be recycled"),
+        };
         while self.ledger.standing.len() > kept {
             let Some(oldest) = self.ledger.standing.pop_front() else {
                 return;
