@@ -10,6 +10,7 @@ mod large;
 mod outside;
 mod reading;
 mod recovery;
+mod retention;
 mod spares;
 mod stale;
 mod together;

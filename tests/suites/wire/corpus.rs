@@ -7,7 +7,7 @@ use semaprax_protocol::request::Request;
 use semaprax_protocol::rpc::{self, Incoming};
 use semaprax_protocol::schema;
 
-use crate::{answers, documents, requests};
+use crate::{answers, requests, schemas};
 
 /// A line with the name of its file.
 pub(crate) struct Sample {
@@ -22,7 +22,7 @@ fn directory() -> Utf8PathBuf {
 fn samples() -> Vec<Sample> {
     let mut samples = requests::samples();
     samples.extend(answers::samples());
-    samples.extend(documents::samples());
+    samples.extend(schemas::samples());
     samples
 }
 
@@ -133,7 +133,7 @@ fn every_file_can_be_read() {
                 assert!(matches!(incoming, Incoming::Notice(_)), "{name}");
             }
             "document" => {
-                let read = documents::read(rest, &bytes);
+                let read = schemas::read(rest, &bytes);
                 read.unwrap_or_else(|error| panic!("{name}: {error}"));
             }
             other => panic!("{name}: what is `{other}`?"),

@@ -7,7 +7,7 @@ use semaprax_protocol::request::Request;
 use semaprax_protocol::submission::Submission;
 use semaprax_protocol::{FrameError, LineCodec, LogicalPath, Timestamp, rpc};
 
-use crate::{answers, documents, requests};
+use crate::{answers, requests, schemas};
 
 /// JSON of any shape, with names that the protocol knows.
 fn json() -> impl Strategy<Value = serde_json::Value> {
@@ -57,7 +57,7 @@ fn every_line() -> Vec<Vec<u8>> {
     let samples = requests::samples()
         .into_iter()
         .chain(answers::samples())
-        .chain(documents::samples());
+        .chain(schemas::samples());
     samples.map(|sample| sample.bytes).collect()
 }
 

@@ -9,4 +9,5 @@ mod corpus;
 mod decoding;
 mod documents;
 mod requests;
+mod schemas;
 mod values;
