@@ -77,8 +77,8 @@ pub(crate) fn read_small(path: impl AsRef<Path>, limit: u64) -> io::Result<Strin
 /// Opens a regular file and nothing that stands in its place: a FIFO would hold the opening up for
 /// ever, and a link leads elsewhere.
 pub(crate) fn open_plain(path: impl AsRef<Path>) -> io::Result<File> {
-    use rustix::fs::OFlags;
-    use std::os::unix::fs::OpenOptionsExt;
+    #[cfg(feature = "interleavings")]
+    crate::interleaving::step();
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
     let mut options = File::options();
     let file = options
@@ -96,8 +96,6 @@ pub(crate) fn open_plain(path: impl AsRef<Path>) -> io::Result<File> {
 
 /// Opens a file for reading.
 pub(crate) fn open(path: impl AsRef<Path>) -> io::Result<File> {
-    #[cfg(feature = "interleavings")]
-    crate::interleaving::step();
     File::open(path)
 }
 
