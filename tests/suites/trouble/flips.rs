@@ -3,7 +3,7 @@
 //! Owns: the choice of the bits, seeded and spread over every kind of page, and what must be true after each:
 //! every reading command gives the answer it gave before, or a refusal that names the damage.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -255,7 +255,7 @@ fn after_a_repair_of_a_flipped_bit_no_answer_is_wrong() {
     );
     let target = database(&fixture);
     let trees = crate::cases::Trees::of(&fixture);
-    flip_all(&mut fixture, &target, 2, &mut tally, |fixture| {
+    flip_all(&mut fixture, &target, 7, &mut tally, |fixture| {
         let noticed = repaired(fixture, &before, &mut outcomes);
         fixture.kill();
         active.restore();
@@ -266,6 +266,46 @@ fn after_a_repair_of_a_flipped_bit_no_answer_is_wrong() {
         println!("{count} x {outcome}");
     }
     report(&tally, &[Kind::TableLeaf, Kind::IndexLeaf, Kind::Header]);
+}
+
+/// A page of a table that says it has a row less than it has, the last one: it looks like a good page.
+#[test]
+fn a_page_that_lost_its_last_row_gives_no_wrong_answer() {
+    let mut fixture = scene::small();
+    let before = from_disk(&fixture);
+    let kept = Kept::database(&fixture);
+    let active = Kept::of([fixture.state("ACTIVE"), object(&fixture)]);
+    let trees = crate::cases::Trees::of(&fixture);
+    let target = database(&fixture);
+    let whole = std::fs::read(&target.place).unwrap();
+    let size = pages::page_bytes(&whole);
+    let page_of = |range: &Range<usize>| range.start / size * size;
+    let leaves: BTreeSet<usize> = target.kinds[&Kind::TableLeaf].iter().map(page_of).collect();
+    let mut outcomes = BTreeMap::new();
+    let mut wrongs = Vec::new();
+    let mut shortened = 0;
+    for page in leaves.into_iter().filter(|page| *page > 0) {
+        let count = u16::from_be_bytes([whole[page + 3], whole[page + 4]]);
+        let Some(fewer) = count.checked_sub(1) else {
+            continue;
+        };
+        let mut damaged = whole.clone();
+        damaged[page + 3..page + 5].copy_from_slice(&fewer.to_be_bytes());
+        write_over(&target.place, &damaged);
+        let found = compare(&before, &from_disk(&fixture))
+            .and_then(|_| repaired(&mut fixture, &before, &mut outcomes));
+        match found {
+            Ok(noticed) => assert!(noticed > 0, "page at {page}: nobody noticed"),
+            Err(wrong) => wrongs.push(format!("page at {page}: {wrong}")),
+        }
+        fixture.kill();
+        active.restore();
+        trees.restore(&mut fixture);
+        kept.restore();
+        shortened += 1;
+    }
+    assert!(wrongs.is_empty(), "{}", wrongs.join("\n"));
+    assert!(shortened >= 8, "only {shortened} pages");
 }
 
 fn repaired(

@@ -48,7 +48,8 @@ fn number(bytes: &[u8], at: usize) -> usize {
     usize::try_from(u32::from_be_bytes(four)).unwrap()
 }
 
-fn page_bytes(database: &[u8]) -> usize {
+/// Bytes of a page.
+pub fn page_bytes(database: &[u8]) -> usize {
     match u16::from_be_bytes([database[16], database[17]]) {
         1 => 65_536,
         bytes => usize::from(bytes),

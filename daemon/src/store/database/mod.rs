@@ -176,6 +176,31 @@ impl Database {
         rows.collect::<rusqlite::Result<Vec<T>>>().context("read")
     }
 
+    /// Refuses a listing of a whole table that lacks rows which its index knows: a page that lost its last
+    /// rows looks like a shorter one.
+    pub fn check_count(&self, table: &str, found: usize) -> StoreResult<()> {
+        let sql = format!("SELECT count(*) FROM {table} INDEXED BY sqlite_autoindex_{table}_1");
+        let known = self.query_one(&sql, [], |row| row.get::<_, i64>(0))?;
+        if known.map(i64::cast_unsigned) == Some(found as u64) {
+            return Ok(());
+        }
+        let what = format!("the table `{table}` and its index do not have the same rows");
+        Err(StoreError::damaged(what))
+    }
+
+    /// Refuses that a row of this text key is not there when its index knows of one.
+    pub fn check_missing(&self, table: &str, column: &str, key: &str) -> StoreResult<()> {
+        let sql = format!(
+            "SELECT 1 FROM {table} INDEXED BY sqlite_autoindex_{table}_1 WHERE {column} = ?1"
+        );
+        match self.query_one(&sql, [key], |_| Ok(()))? {
+            None => Ok(()),
+            Some(()) => Err(StoreError::damaged(format!(
+                "the table `{table}` lacks a row that its index knows"
+            ))),
+        }
+    }
+
     /// A value of the table `meta`.
     pub fn meta(&self, key: &str) -> StoreResult<Option<String>> {
         let sql = "SELECT value, key, guard FROM meta WHERE key = ?1";
@@ -187,7 +212,7 @@ impl Database {
             ))
         })?;
         let Some((value, found, guard)) = found else {
-            return Ok(None);
+            return self.check_missing("meta", "key", key).map(|()| None);
         };
         check_guard(guard, "meta", &[key.as_bytes(), value.as_bytes()])?;
         if found != key {

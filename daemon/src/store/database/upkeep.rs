@@ -1,6 +1,6 @@
 //! Upkeep of the database: folding its write-ahead log in, checking it, mending it, closing it.
 
-use super::{Context as _, Database};
+use super::{Context as _, Database, TABLE_NAMES};
 use crate::store::StoreResult;
 
 /// The write-ahead log is folded into the database when idle, and in any case past this many pages.
@@ -53,6 +53,26 @@ impl Database {
         let found: Vec<String> =
             self.query_all("PRAGMA integrity_check(20)", [], |row| row.get(0))?;
         Ok(found.into_iter().filter(|line| line != "ok").collect())
+    }
+
+    /// Tables of which an index knows more rows than are there, and how many more: a page that lost its last
+    /// rows looks like a shorter one. A table that cannot be counted is left out.
+    pub fn lost_rows(&self) -> Vec<(&'static str, u64)> {
+        let lost = |table: &'static str| {
+            let sql = format!(
+                "SELECT (SELECT count(*) FROM {table} INDEXED BY sqlite_autoindex_{table}_1)
+                        - (SELECT count(*) FROM {table} NOT INDEXED)"
+            );
+            let more = self.query_one(&sql, [], |row| row.get::<_, i64>(0));
+            let more = more
+                .ok()
+                .flatten()
+                .and_then(|more| u64::try_from(more).ok())?;
+            (more > 0).then_some((table, more))
+        };
+        // The journal has no index; its end is written beside it.
+        let indexed = TABLE_NAMES.into_iter().filter(|table| *table != "events");
+        indexed.filter_map(lost).collect()
     }
 
     /// Ends the connection; the last one folds the write-ahead log in and removes it.

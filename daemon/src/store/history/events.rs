@@ -182,28 +182,71 @@ fn checked(row: EventRow) -> StoreResult<JournalEntry> {
 
 const COLUMNS: &str = "SELECT entry, at, kind, prev, digest, detail FROM events";
 
+/// The key of the end of the journal. A page that lost its last rows looks like a shorter one.
+const END: &str = "journal";
+
 impl Database {
-    /// Appends to the journal, inside a transaction.
-    pub fn append_event(&self, event: &Event<'_>) -> StoreResult<()> {
+    /// Number and digest of the newest entry, as they were written beside it; `None` before the first.
+    pub fn journal_end(&self) -> StoreResult<Option<(u64, EventDigest)>> {
+        let Some(text) = self.meta(END)? else {
+            return match self.last_row()? {
+                None => Ok(None),
+                Some(_) => Err(StoreError::damaged("the end of the journal is not known")),
+            };
+        };
+        let end = text
+            .split_once(' ')
+            .and_then(|(entry, digest)| Some((entry.parse().ok()?, digest.parse().ok()?)));
+        let unreadable = || StoreError::damaged(format!("the journal cannot end at `{text}`"));
+        end.map(Some).ok_or_else(unreadable)
+    }
+
+    fn set_journal_end(&self, entry: u64, digest: &EventDigest) -> StoreResult<()> {
+        self.set_meta(END, &format!("{entry} {digest}"))
+    }
+
+    /// Lets the journal end where its rows do, inside a transaction of a repair.
+    pub fn reset_journal_end(&self) -> StoreResult<()> {
+        match self.last_row()? {
+            Some((entry, digest)) => self.set_journal_end(entry, &digest),
+            None => self.delete_meta(END),
+        }
+    }
+
+    fn last_row(&self) -> StoreResult<Option<(u64, EventDigest)>> {
         let sql = "SELECT entry, digest FROM events ORDER BY entry DESC LIMIT 1";
         let last = self.query_one(sql, [], |row| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 32]>(1)?))
         })?;
+        Ok(last.map(|(entry, digest)| (entry.cast_unsigned(), EventDigest::from_bytes(digest))))
+    }
+
+    /// Appends to the journal, inside a transaction. It goes on from its end also where that was lost.
+    pub fn append_event(&self, event: &Event<'_>) -> StoreResult<()> {
+        let last = self.journal_end()?;
         let entry = last.map_or(1, |(entry, _)| entry + 1);
-        let prev = last.map(|(_, digest)| EventDigest::from_bytes(digest));
+        let prev = last.map(|(_, digest)| digest);
         let (kind, at) = (event.detail.kind(), event.at.as_nanos());
         let detail = event.detail.value().to_string();
-        let digest = digest_of(entry.cast_unsigned(), at, kind, prev.as_ref(), &detail);
+        let digest = digest_of(entry, at, kind, prev.as_ref(), &detail);
         let sql = "INSERT INTO events (entry, at, kind, prev, digest, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         let prev = prev.as_ref().map(EventDigest::as_bytes);
         self.execute(
             sql,
-            rusqlite::params![entry, at, kind, prev, digest.as_bytes(), detail],
-        )
-        .map(drop)
+            rusqlite::params![
+                entry.cast_signed(),
+                at,
+                kind,
+                prev,
+                digest.as_bytes(),
+                detail
+            ],
+        )?;
+        self.set_journal_end(entry, &digest)
     }
 
-    /// At most `limit` entries after number `since`, oldest first, each checked against its digest.
+    /// At most `limit` entries after number `since`, oldest first, each checked against its digest, without
+    /// a gap, and up to the end when there are fewer.
     pub fn events(&self, since: u64, limit: usize) -> StoreResult<Vec<JournalEntry>> {
         let sql = format!("{COLUMNS} WHERE entry > ?1 ORDER BY entry LIMIT ?2");
         let params = (
@@ -213,21 +256,50 @@ impl Database {
         let rows = self.query_all(&sql, params, read_row)?;
         let entries: Vec<JournalEntry> =
             rows.into_iter().map(checked).collect::<StoreResult<_>>()?;
-        for pair in entries.windows(2) {
-            let [first, second] = pair else { continue };
-            if second.entry != first.entry + 1 || second.prev != Some(first.digest) {
+        let mut last = None;
+        for entry in &entries {
+            let follows = match last {
+                None => entry.entry == since.saturating_add(1),
+                Some((number, digest)) => entry.entry == number + 1 && entry.prev == Some(digest),
+            };
+            if !follows {
                 return Err(StoreError::damaged(format!(
                     "journal entry {} does not follow the one before",
-                    second.entry
+                    entry.entry
                 )));
             }
+            last = Some((entry.entry, entry.digest));
+        }
+        if entries.len() < limit {
+            self.check_end(since, last)?;
         }
         Ok(entries)
+    }
+
+    /// Refuses an end of the rows that is not the end of the journal.
+    fn check_end(&self, since: u64, last: Option<(u64, EventDigest)>) -> StoreResult<()> {
+        let Some(end) = self.journal_end()? else {
+            return Ok(());
+        };
+        let is_end = last.map_or(since >= end.0, |last| last == end);
+        if is_end {
+            return Ok(());
+        }
+        Err(StoreError::damaged(format!(
+            "the journal ends at entry {}, and the last that is there is {}",
+            end.0,
+            last.map_or(since, |(entry, _)| entry)
+        )))
     }
 
     /// The newest entry.
     pub fn newest_event(&self) -> StoreResult<Option<JournalEntry>> {
         let sql = format!("{COLUMNS} ORDER BY entry DESC LIMIT 1");
-        self.query_one(&sql, [], read_row)?.map(checked).transpose()
+        let newest = self
+            .query_one(&sql, [], read_row)?
+            .map(checked)
+            .transpose()?;
+        self.check_end(0, newest.as_ref().map(|entry| (entry.entry, entry.digest)))?;
+        Ok(newest)
     }
 }

@@ -117,7 +117,9 @@ impl Database {
     fn lease_rows(&self) -> StoreResult<Vec<(i64, StoreResult<DetachedLease>)>> {
         let sql = "SELECT id, revision, seq, owner, pid, acquired, ttl_ms, expires, guard, rowid
                    FROM leases ORDER BY acquired, id";
-        self.query_all(sql, [], |row| Ok((row.get(9)?, read_lease(row))))
+        let rows = self.query_all(sql, [], |row| Ok((row.get(9)?, read_lease(row))))?;
+        self.check_count(LEASES, rows.len())?;
+        Ok(rows)
     }
 
     /// Takes a row of a lease or a pin away, inside a transaction of a repair.
@@ -166,7 +168,9 @@ impl Database {
 
     fn pin_rows(&self) -> StoreResult<Vec<(i64, StoreResult<Revision>)>> {
         let sql = "SELECT revision, reason, at, guard, rowid FROM pins";
-        self.query_all(sql, [], |row| Ok((row.get(4)?, read_pin(row))))
+        let rows = self.query_all(sql, [], |row| Ok((row.get(4)?, read_pin(row))))?;
+        self.check_count(PINS, rows.len())?;
+        Ok(rows)
     }
 }
 

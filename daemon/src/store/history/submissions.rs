@@ -141,7 +141,8 @@ impl Database {
             ))
         })?;
         let Some((digest, at, seq, receipt, guard)) = row else {
-            return Ok(Outcome::Free);
+            let id = binding.id.to_string();
+            return self.check_missing(TABLE, "id", &id).map(|()| Outcome::Free);
         };
         let found = Binding {
             id: binding.id,

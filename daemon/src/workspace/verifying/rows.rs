@@ -15,6 +15,8 @@ use crate::store::{Store, StoreResult, identity, restore, retention};
 /// `is_sound` tells whether that was all.
 pub(super) struct Structure {
     pub(super) wrong: Vec<String>,
+    /// Rows that only an index still knows of.
+    lost: Vec<(&'static str, u64)>,
     pub(super) is_sound: bool,
 }
 
@@ -27,6 +29,12 @@ impl Structure {
             Vec::new()
         };
         let mut is_sound = wrong.is_empty();
+        // Asked before the indexes are made anew: then nothing tells any more.
+        let lost = if is_sound {
+            Vec::new()
+        } else {
+            database.lost_rows()
+        };
         if !is_sound && params.repair {
             // Indexes from their tables; then a file without what nothing uses.
             let mend: [fn(&Database) -> StoreResult<()>; 2] = [Database::reindex, Database::vacuum];
@@ -34,13 +42,21 @@ impl Structure {
                 .iter()
                 .any(|mend| mend(database).is_ok() && wrong_with(database).is_empty());
         }
-        Self { wrong, is_sound }
+        Self {
+            wrong,
+            lost,
+            is_sound,
+        }
     }
 
     /// Names what was wrong.
     pub(super) fn tell(&self, repair: bool, found: &mut Vec<Damage>) {
         for line in &self.wrong {
             note(found, "database", line.clone(), repair && self.is_sound);
+        }
+        for (table, count) in &self.lost {
+            let what = format!("rows of the table `{table}` that only its index knows: {count}");
+            note(found, "database", what, false);
         }
     }
 }
@@ -125,6 +141,12 @@ fn settings(store: &mut Store, repair: bool, found: &mut Vec<Damage>) -> StoreRe
             format!("{what}{}", given(repair, "the policy `native`")),
             repair,
         );
+    }
+    if let Some(what) = damaged(store.database.journal_end())? {
+        if repair {
+            store.database.transaction(Database::reset_journal_end)?;
+        }
+        note(found, "database", what, repair);
     }
     if let Some(what) = damaged(retention::is_unswept(&store.database))? {
         if repair {

@@ -104,7 +104,7 @@ pub const CASES: &[Case] = &[
         damage: |fixture| blank(fixture, Kind::IndexLeaf),
         expect: [
             "refused",
-            "damaged: database, identity, active",
+            "damaged: database, lease, pin, identity, active",
             "workspace-damaged",
         ],
         repair: (Repair::Verify, "repaired: database", "as before"),
@@ -214,6 +214,28 @@ pub const CASES: &[Case] = &[
         damage: |fixture| sql(fixture, "UPDATE events SET detail = '{}' WHERE entry = 2"),
         expect: ["refused", "damaged: event", "opens"],
         repair: (Repair::Verify, "damaged: event", "partly"),
+    },
+    Case {
+        name: "the newest journal entry is gone",
+        damage: |fixture| {
+            sql(
+                fixture,
+                "DELETE FROM events WHERE entry = (SELECT max(entry) FROM events)",
+            );
+        },
+        expect: ["refused", "damaged: event", "opens"],
+        repair: (Repair::Verify, "damaged: event", "partly"),
+    },
+    Case {
+        name: "where the journal ends is changed",
+        damage: |fixture| {
+            sql(
+                fixture,
+                "UPDATE meta SET value = '1' || value WHERE key = 'journal'",
+            );
+        },
+        expect: ["refused", "damaged: database, event", "opens"],
+        repair: (Repair::Verify, "repaired: database", "as before"),
     },
     Case {
         name: "a journal entry is gone",
