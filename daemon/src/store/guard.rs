@@ -12,26 +12,50 @@ const CONTEXT: &str = "semaprax 1 guard of a row";
 /// The check sum of a row.
 pub type Guard = [u8; 8];
 
-/// The check sum of these columns of a row of `table`.
-pub fn guard_of(table: &str, columns: &[&[u8]]) -> Guard {
-    let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
-    for column in std::iter::once(&table.as_bytes()).chain(columns) {
-        hasher.update(&(column.len() as u64).to_le_bytes());
-        hasher.update(column);
-    }
-    let mut guard = Guard::default();
-    hasher.finalize_xof().fill(&mut guard);
-    guard
+/// A row whose columns are named one after the other.
+#[derive(Debug)]
+#[must_use]
+pub struct GuardedRow {
+    table: &'static str,
+    hasher: blake3::Hasher,
 }
 
-/// Refuses a row of `table` whose columns do not give `found`.
-pub fn check_guard(found: Guard, table: &str, columns: &[&[u8]]) -> StoreResult<()> {
-    if found == guard_of(table, columns) {
-        return Ok(());
+impl GuardedRow {
+    /// A row of this table, without columns yet.
+    pub fn of(table: &'static str) -> Self {
+        let hasher = blake3::Hasher::new_derive_key(CONTEXT);
+        Self { table, hasher }.bytes(table.as_bytes())
     }
-    Err(StoreError::damaged(format!(
-        "a row of the table `{table}` does not match its check sum"
-    )))
+
+    /// The next column.
+    pub fn bytes(mut self, column: &[u8]) -> Self {
+        self.hasher.update(&(column.len() as u64).to_le_bytes());
+        self.hasher.update(column);
+        self
+    }
+
+    /// The next column, a number.
+    pub fn number(self, column: i64) -> Self {
+        self.bytes(&column.to_le_bytes())
+    }
+
+    /// The check sum.
+    pub fn guard(&self) -> Guard {
+        let mut guard = Guard::default();
+        self.hasher.finalize_xof().fill(&mut guard);
+        guard
+    }
+
+    /// Refuses the row when its check sum is another.
+    pub fn check(&self, found: Guard) -> StoreResult<()> {
+        if found == self.guard() {
+            return Ok(());
+        }
+        Err(StoreError::damaged(format!(
+            "a row of the table `{}` does not match its check sum",
+            self.table
+        )))
+    }
 }
 
 #[cfg(test)]
@@ -40,10 +64,15 @@ mod tests {
 
     #[test]
     fn columns_do_not_run_into_each_other() {
-        let one = guard_of("t", &[b"ab", b"c"]);
-        assert_ne!(one, guard_of("t", &[b"a", b"bc"]));
-        assert_ne!(one, guard_of("ta", &[b"b", b"c"]));
-        assert!(check_guard(one, "t", &[b"ab", b"c"]).is_ok());
-        assert!(check_guard(one, "t", &[b"ab", b"d"]).is_err());
+        let row = |table, columns: [&[u8]; 2]| {
+            columns
+                .iter()
+                .fold(GuardedRow::of(table), |row, column| row.bytes(column))
+        };
+        let one = row("t", [b"ab", b"c"]).guard();
+        assert_ne!(one, row("t", [b"a", b"bc"]).guard());
+        assert_ne!(one, row("ta", [b"b", b"c"]).guard());
+        assert!(row("t", [b"ab", b"c"]).check(one).is_ok());
+        assert!(row("t", [b"ab", b"d"]).check(one).is_err());
     }
 }

@@ -17,7 +17,7 @@ use semaprax_protocol::{BlobDigest, Sha256};
 use sha2::Digest as _;
 
 use super::database::Database;
-use super::guard::{check_guard, guard_of};
+use super::guard::GuardedRow;
 use super::{Layout, Store, StoreError, StoreResult, trash};
 use crate::world::{EntryType, World, WorldError};
 
@@ -222,32 +222,17 @@ struct BlobRow {
 }
 
 /// What the check sum of a row covers: all but the bytes, which have their digest.
-struct Columns<'row> {
-    info: &'row BlobInfo,
-    numbers: [u8; 16],
-}
-
-impl<'row> Columns<'row> {
-    fn of(info: &'row BlobInfo, encoding: i64) -> Self {
-        let mut numbers = [0; 16];
-        let (bytes, kept) = numbers.split_at_mut(8);
-        bytes.copy_from_slice(&info.bytes.to_le_bytes());
-        kept.copy_from_slice(&encoding.to_le_bytes());
-        Self { info, numbers }
-    }
-
-    fn each(&self) -> [&[u8]; 3] {
-        [
-            self.info.digest.as_bytes(),
-            self.info.sha256.as_bytes(),
-            &self.numbers,
-        ]
-    }
+fn guarded(info: &BlobInfo, encoding: i64) -> GuardedRow {
+    GuardedRow::of(TABLE)
+        .bytes(info.digest.as_bytes())
+        .bytes(info.sha256.as_bytes())
+        .number(info.bytes.cast_signed())
+        .number(encoding)
 }
 
 impl PreparedBlob {
     fn row(&self) -> impl rusqlite::Params + '_ {
-        let guard = guard_of(TABLE, &Columns::of(&self.info, self.encoding).each());
+        let guard = guarded(&self.info, self.encoding).guard();
         (
             self.info.digest.as_bytes(),
             self.info.sha256.as_bytes(),
@@ -363,7 +348,7 @@ impl Database {
                 "an index leads from blob {digest} to another"
             )));
         }
-        check_guard(guard, TABLE, &Columns::of(&row.info, row.encoding).each())?;
+        guarded(&row.info, row.encoding).check(guard)?;
         Ok(Some(row))
     }
 

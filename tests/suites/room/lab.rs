@@ -103,6 +103,19 @@ impl Lab {
         until_true("room is kept back", || self.has_reserve());
     }
 
+    /// Collects all but one tree; answers how many went.
+    pub fn collect(&self) -> usize {
+        let collected = self.json(&["gc", "--min-age", "0s", "--keep", "1"]);
+        collected["removed"].as_array().unwrap().len()
+    }
+
+    /// There is room again: it goes on, and the next idle moment keeps some back.
+    pub fn check_goes_on(&mut self) {
+        self.put("again", 10).unwrap();
+        self.await_reserve();
+        self.check_whole();
+    }
+
     /// Publishes noise; answers the code when it is refused.
     pub fn put(&mut self, path: &str, bytes: usize) -> Result<(), String> {
         let content = noise(self.seq * 1_000_003 + bytes as u64, bytes);

@@ -11,7 +11,7 @@ mod upkeep;
 
 use rusqlite::{Connection, Params, Row};
 
-use super::guard::{check_guard, guard_of};
+use super::guard::GuardedRow;
 use super::{StoreError, StoreResult};
 
 pub use opening::{ReadMode, STORE_VERSION, TABLE_NAMES};
@@ -214,7 +214,7 @@ impl Database {
         let Some((value, found, guard)) = found else {
             return self.check_missing("meta", "key", key).map(|()| None);
         };
-        check_guard(guard, "meta", &[key.as_bytes(), value.as_bytes()])?;
+        meta_row(key, &value).check(guard)?;
         if found != key {
             let what = format!("an index of the table `meta` leads to `{found}`, not `{key}`");
             return Err(StoreError::damaged(what));
@@ -226,7 +226,7 @@ impl Database {
     pub fn set_meta(&self, key: &str, value: &str) -> StoreResult<()> {
         let sql = "INSERT INTO meta (key, value, guard) VALUES (?1, ?2, ?3) ON CONFLICT (key)
                    DO UPDATE SET value = excluded.value, guard = excluded.guard";
-        let guard = guard_of("meta", &[key.as_bytes(), value.as_bytes()]);
+        let guard = meta_row(key, value).guard();
         self.execute(sql, (key, value, guard)).map(drop)
     }
 
@@ -235,4 +235,10 @@ impl Database {
         self.execute("DELETE FROM meta WHERE key = ?1", [key])
             .map(drop)
     }
+}
+
+fn meta_row(key: &str, value: &str) -> GuardedRow {
+    GuardedRow::of("meta")
+        .bytes(key.as_bytes())
+        .bytes(value.as_bytes())
 }

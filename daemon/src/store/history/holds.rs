@@ -10,7 +10,7 @@ use rusqlite::Row;
 use semaprax_protocol::{LeaseId, Revision, Seq, Timestamp};
 
 use super::super::database::Database;
-use super::super::guard::{Guard, check_guard, guard_of};
+use super::super::guard::{Guard, GuardedRow};
 use super::super::{StoreError, StoreResult};
 
 const LEASES: &str = "leases";
@@ -37,43 +37,25 @@ pub struct DetachedLease {
     pub expires: Timestamp,
 }
 
-/// What the check sum of a lease covers.
-struct Columns<'lease> {
-    id: String,
-    numbers: [u8; 40],
-    lease: &'lease DetachedLease,
-}
-
 impl DetachedLease {
-    fn columns(&self) -> Columns<'_> {
-        let numbers = [
-            self.seq.get().cast_signed(),
-            self.pid.map_or(-1, i64::from),
-            self.acquired.as_nanos(),
-            self.ttl_ms.cast_signed(),
-            self.expires.as_nanos(),
-        ];
-        let mut bytes = [0; 40];
-        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
-            place.copy_from_slice(&number.to_le_bytes());
-        }
-        Columns {
-            id: self.id.to_string(),
-            numbers: bytes,
-            lease: self,
-        }
+    fn row(&self) -> GuardedRow {
+        GuardedRow::of(LEASES)
+            .bytes(self.id.to_string().as_bytes())
+            .bytes(self.revision.as_bytes())
+            .number(self.seq.get().cast_signed())
+            .bytes(self.owner.as_bytes())
+            .number(self.pid.map_or(-1, i64::from))
+            .number(self.acquired.as_nanos())
+            .number(self.ttl_ms.cast_signed())
+            .number(self.expires.as_nanos())
     }
 }
 
-impl Columns<'_> {
-    fn each(&self) -> [&[u8]; 4] {
-        [
-            self.id.as_bytes(),
-            self.lease.revision.as_bytes(),
-            self.lease.owner.as_bytes(),
-            &self.numbers,
-        ]
-    }
+fn pin_row(revision: &[u8], reason: &str, at: i64) -> GuardedRow {
+    GuardedRow::of(PINS)
+        .bytes(revision)
+        .bytes(reason.as_bytes())
+        .number(at)
 }
 
 impl Database {
@@ -92,7 +74,7 @@ impl Database {
             lease.acquired.as_nanos(),
             lease.ttl_ms.cast_signed(),
             lease.expires.as_nanos(),
-            guard_of(LEASES, &lease.columns().each()),
+            lease.row().guard(),
         ];
         self.execute(sql, params).map(drop)
     }
@@ -135,10 +117,7 @@ impl Database {
                    ON CONFLICT (revision) DO UPDATE SET reason = excluded.reason,
                    at = excluded.at, guard = excluded.guard";
         let at = at.as_nanos();
-        let guard = guard_of(
-            PINS,
-            &[revision.as_bytes(), reason.as_bytes(), &at.to_le_bytes()],
-        );
+        let guard = pin_row(revision.as_bytes(), reason, at).guard();
         self.execute(
             sql,
             rusqlite::params![revision.as_bytes(), reason, at, guard],
@@ -202,7 +181,7 @@ fn read_lease(row: &Row<'_>) -> StoreResult<DetachedLease> {
     };
     let read = read().map_err(|error| StoreError::damaged(format!("a lease: {error}")))?;
     let (lease, guard) = read.ok_or_else(|| StoreError::damaged("a lease cannot be read"))?;
-    check_guard(guard, LEASES, &lease.columns().each())?;
+    lease.row().check(guard)?;
     Ok(lease)
 }
 
@@ -212,7 +191,6 @@ fn read_pin(row: &Row<'_>) -> StoreResult<Revision> {
     };
     let read = read().map_err(|error| StoreError::damaged(format!("a pin: {error}")))?;
     let (revision, reason, at, guard) = read;
-    let columns: [&[u8]; 3] = [&revision, reason.as_bytes(), &at.to_le_bytes()];
-    check_guard(guard, PINS, &columns)?;
+    pin_row(&revision, &reason, at).check(guard)?;
     Ok(Revision::from_bytes(revision))
 }

@@ -10,7 +10,7 @@ use semaprax_protocol::{Seq, SubmissionId, Timestamp};
 use serde::Serialize;
 
 use super::super::database::Database;
-use super::super::guard::{check_guard, guard_of};
+use super::super::guard::GuardedRow;
 use super::super::{StoreError, StoreResult};
 
 const CONTEXT: &str = "semaprax 1 submission";
@@ -65,41 +65,14 @@ pub fn submission_digest(submission: &Submission) -> StoreResult<[u8; 32]> {
     Ok(blake3::derive_key(CONTEXT, &bytes))
 }
 
-/// What the check sum of a row covers.
-struct Columns<'row> {
-    id: String,
-    digest: [u8; 32],
-    at: [u8; 8],
-    seq: [u8; 8],
-    receipt: &'row str,
-}
-
-fn columns<'row>(
-    binding: &Binding,
-    at: i64,
-    seq: Option<i64>,
-    receipt: &'row str,
-) -> Columns<'row> {
-    Columns {
-        id: binding.id.to_string(),
-        digest: binding.digest,
-        at: at.to_le_bytes(),
+fn row(binding: &Binding, at: i64, seq: Option<i64>, receipt: &str) -> GuardedRow {
+    GuardedRow::of(TABLE)
+        .bytes(binding.id.to_string().as_bytes())
+        .bytes(&binding.digest)
+        .number(at)
         // No publication has the number 0.
-        seq: seq.unwrap_or(0).to_le_bytes(),
-        receipt,
-    }
-}
-
-impl Columns<'_> {
-    fn each(&self) -> [&[u8]; 5] {
-        [
-            self.id.as_bytes(),
-            &self.digest,
-            &self.at,
-            &self.seq,
-            self.receipt.as_bytes(),
-        ]
-    }
+        .number(seq.unwrap_or(0))
+        .bytes(receipt.as_bytes())
 }
 
 impl Database {
@@ -122,7 +95,7 @@ impl Database {
                    WHERE submissions.seq IS NULL";
         let seq = seq.map(|seq| seq.get().cast_signed());
         let at = at.as_nanos();
-        let guard = guard_of(TABLE, &columns(binding, at, seq, &text).each());
+        let guard = row(binding, at, seq, &text).guard();
         let params =
             rusqlite::params![binding.id.to_string(), binding.digest, at, seq, text, guard];
         self.execute(sql, params).map(drop)
@@ -148,7 +121,7 @@ impl Database {
             id: binding.id,
             digest,
         };
-        check_guard(guard, TABLE, &columns(&found, at, seq, &receipt).each())?;
+        self::row(&found, at, seq, &receipt).check(guard)?;
         if seq.is_none() && now.as_nanos().saturating_sub(at) > UNCHANGED_BINDS_NANOS {
             return Ok(Outcome::Free);
         }
